@@ -17,7 +17,7 @@ HOSTILE := env PYTHONPATH=.onnxruntime python3 scripts/hostile_models.py
 SCALING := env PYTHONPATH=.onnxruntime python3 scripts/scaling.py
 ZOO_CHECK := env PYTHONPATH=.onnxruntime python3 models/check/onnxruntime_check.py
 
-.PHONY: all demo test check full zoo loader replay fetch clean
+.PHONY: all demo demo-training test check full zoo training-zoo loader replay fetch clean
 
 all: check
 
@@ -67,6 +67,17 @@ demo:
 	@sh scripts/fetch_cuda.sh
 	$(CARGO) build --release --quiet
 	sh scripts/demo.sh $(WARPWEAVE) $(DEMO_MODEL)
+
+# A convolutional net and a transformer learn from random weights, with their curves in target/demo_training.
+demo-training:
+	@sh scripts/fetch_onnxruntime.sh
+	$(CARGO) build --release --quiet
+	PYTHONPATH=.onnxruntime python3 scripts/demo_training.py --warpweave $(WARPWEAVE)
+
+# Training steps of benchmark models for sm_90a: compiled within a bar for time, and what is predicted of them.
+training-zoo: fetch
+	$(CARGO) build --release --quiet
+	python3 scripts/training_zoo.py --warpweave $(WARPWEAVE) --write docs/results/training.md
 
 # Every bar at full size: every model on every device through the command line, every change of every model's plans,
 # every model for both architectures, and one more of each kind in a copy of the tree.

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use warpweave_frontend::ImportOptions;
 use warpweave_graph::Tensor;
 use warpweave_graph::pipeline::Machine;
-use warpweave_graph::program::Names;
+use warpweave_graph::program::{Names, TensorProgram};
+use warpweave_plan::plan::MemoryPlan;
 use warpweave_runtime::bundle::TrainingRecord;
 use warpweave_runtime::bundle::{Bundle, BundleError, BundleTarget, ModelRecord, Signature, is_bundle};
 use warpweave_runtime::cuda::{CudaSession, DeviceInfo, Driver};
@@ -97,6 +98,14 @@ impl Source {
         }
     }
 
+    /// What the first run finds of each state of a plan.
+    pub(crate) fn initial_states(&self, memory: &MemoryPlan) -> Result<Vec<Tensor>, OpenError> {
+        match self {
+            Self::Model(build) => Ok(initial_states(&build.model.program)),
+            Self::Bundle(bundle) => Ok(bundle.initial_states(memory)?),
+        }
+    }
+
     /// What goes in and what comes out.
     pub fn signature(&self) -> &Signature {
         match self {
@@ -116,18 +125,16 @@ pub fn open(
     match source {
         Source::Model(build) => {
             let mut session = open_model(build, device, options, compiler)?;
-            let program = &build.model.program;
-            let initial: Vec<Tensor> =
-                program.states().filter_map(|(state, _)| program.stored(state).cloned()).collect();
-            session.set_states(&initial)?;
-            Ok(Box::new(NamedSession::new(
-                session,
-                build.index_tensors(device.machine()),
-                build.model.signature.counted.clone(),
-            )))
+            session.set_states(&initial_states(&build.model.program))?;
+            let names = build.index_tensors(device.machine());
+            Ok(Box::new(NamedSession::new(session, names, build.model.signature.counted.clone())))
         }
         Source::Bundle(bundle) => Ok(open_bundle(bundle, device, options)?),
     }
+}
+
+fn initial_states(program: &TensorProgram) -> Vec<Tensor> {
+    program.states().filter_map(|(state, _)| program.stored(state).cloned()).collect()
 }
 
 fn open_model(

@@ -18,6 +18,15 @@ pub struct ModelIdentity {
     pub batch: Option<usize>,
 }
 
+/// What a run is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Work {
+    /// The model's outputs are computed.
+    Inference,
+    /// The model's weights become others.
+    TrainingStep,
+}
+
 /// The floating-point type that a model computes in, in the main.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

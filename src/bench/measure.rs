@@ -7,6 +7,7 @@ use warpweave_graph::Tensor;
 use warpweave_runtime::session::{CLOCK_RAMP, Session, SessionError};
 
 use super::caches::ProcessorCaches;
+use super::identity::Work;
 use super::stability::{StabilityDetector, StabilityRule};
 use super::statistics::mean_and_variation;
 
@@ -22,6 +23,8 @@ pub struct Method {
     pub warmup_limit: Duration,
     /// How long the measured runs take together at least.
     pub window: Duration,
+    /// What a run is: a training step ends when its weights are those that the next one reads.
+    pub work: Work,
 }
 
 /// How the warm-up went.
@@ -79,6 +82,10 @@ pub fn measure(
         let inputs = turn.next().map_or(&[][..], Vec::as_slice);
         let start = Instant::now();
         session.run(inputs)?;
+        match method.work {
+            Work::Inference => {}
+            Work::TrainingStep => session.advance()?,
+        }
         // A clock may be too coarse to tell a run from none; rates must stay finite.
         Ok(start.elapsed().max(Duration::from_nanos(1)).as_secs_f64())
     };
@@ -144,7 +151,12 @@ mod tests {
 
     fn method(warmup: u64, limit: u64) -> Method {
         let milliseconds = Duration::from_millis;
-        Method { warmup: milliseconds(warmup), warmup_limit: milliseconds(limit), window: milliseconds(5) }
+        Method {
+            warmup: milliseconds(warmup),
+            warmup_limit: milliseconds(limit),
+            window: milliseconds(5),
+            work: Work::Inference,
+        }
     }
 
     fn sets() -> Vec<Vec<Tensor>> {

@@ -9,7 +9,7 @@ use warpweave_models::reduced_from;
 use warpweave_runtime::json;
 
 use super::error::BenchError;
-use super::identity::{Hardware, ModelIdentity, Precision};
+use super::identity::{Hardware, ModelIdentity, Precision, Work};
 
 /// A line of a file of peers.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -36,7 +36,13 @@ pub struct Peer {
     pub prepare_s: Option<f64>,
 }
 
-/// What a peer is looked up by; inference only.
+impl Peer {
+    fn work(&self) -> Work {
+        if self.training { Work::TrainingStep } else { Work::Inference }
+    }
+}
+
+/// What a peer is looked up by.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PeerKey {
     /// The model's name.
@@ -47,12 +53,14 @@ pub struct PeerKey {
     pub precision: Option<Precision>,
     /// What it was measured on; `None` where times are compared with nothing.
     pub device: Option<Hardware>,
+    /// What a run is.
+    pub work: Work,
 }
 
 impl PeerKey {
     /// Of a model that was measured on `device`.
-    pub fn new(model: &ModelIdentity, device: Option<Hardware>) -> Self {
-        Self { model: model.name.clone(), batch: model.batch, precision: model.precision, device }
+    pub fn new(model: &ModelIdentity, device: Option<Hardware>, work: Work) -> Self {
+        Self { model: model.name.clone(), batch: model.batch, precision: model.precision, device, work }
     }
 
     /// Whether a comparison is with what this stands for; one that does not say is not.
@@ -64,7 +72,7 @@ impl PeerKey {
     /// Why a line of the same model, be it reduced or not, is not compared.
     fn difference(&self, peer: &Peer) -> Option<Difference> {
         let differences = [
-            (peer.training, Difference::Training),
+            (peer.work() != self.work, Difference::Training),
             (peer.model != self.model, Difference::Size),
             (Some(&peer.device) != self.device.as_ref(), Difference::Device),
             (Some(peer.precision) != self.precision, Difference::Precision),
@@ -86,8 +94,12 @@ impl fmt::Display for PeerKey {
             None => f.write_str(", without floating-point numbers")?,
         }
         match &self.device {
-            Some(device) => write!(f, ", on {device}"),
-            None => f.write_str(", on a device whose times are compared with nothing"),
+            Some(device) => write!(f, ", on {device}")?,
+            None => f.write_str(", on a device whose times are compared with nothing")?,
+        }
+        match self.work {
+            Work::Inference => Ok(()),
+            Work::TrainingStep => f.write_str(", a training step"),
         }
     }
 }
@@ -118,7 +130,7 @@ pub struct PeerComparison {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Difference {
-    /// It is the time of a training step.
+    /// One is the time of a training step, the other of inference.
     Training,
     /// One model is reduced, the other is not.
     Size,
@@ -143,14 +155,14 @@ pub struct LeftOut {
 
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let others: Vec<&str> = self.others.iter().map(String::as_str).collect();
         let what = match self.difference {
-            Difference::Training => return write!(f, "{} of training steps", self.lines),
+            Difference::Training => return write!(f, "{} of {}", self.lines, others.join(", ")),
             Difference::Size => "size",
             Difference::Device => "device",
             Difference::Precision => "precision",
             Difference::Batch => "batch",
         };
-        let others: Vec<&str> = self.others.iter().map(String::as_str).collect();
         write!(f, "{} of another {what} ({})", self.lines, others.join(", "))
     }
 }
@@ -188,7 +200,10 @@ pub fn compare_with_peers(peers: &[Peer], key: &PeerKey, seconds: f64) -> (Vec<P
             continue;
         };
         let other = match difference {
-            Difference::Training => String::new(),
+            Difference::Training => match peer.work() {
+                Work::Inference => "inference".to_owned(),
+                Work::TrainingStep => "training steps".to_owned(),
+            },
             Difference::Size => peer.model.clone(),
             Difference::Device => peer.device.to_string(),
             Difference::Precision => peer.precision.to_string(),
@@ -269,6 +284,7 @@ mod tests {
             batch: Some(1),
             precision: Some(Precision::Fp16),
             device: Some(Hardware::Processor),
+            work: Work::Inference,
         };
         let (found, left_out) = compare_with_peers(&peers, &key, 0.5e-3);
         let speed_ups: Vec<f64> = found.iter().map(|peer| peer.speed_up).collect();
@@ -285,6 +301,10 @@ mod tests {
         assert!(told.ends_with(&parts.join(", ")), "{told}");
         let reduced = PeerKey { model: "a-reduced".to_owned(), ..key.clone() };
         assert_eq!(compare_with_peers(&peers, &reduced, 1.0).0.len(), 1);
+        let step = PeerKey { work: Work::TrainingStep, ..key.clone() };
+        let (found, left_out) = compare_with_peers(&peers, &step, 1.0);
+        assert_eq!(found.len(), 1);
+        assert!(left_out_text(&left_out).is_some_and(|told| told.contains("of inference")));
         let nowhere = PeerKey { device: None, ..key };
         assert!(compare_with_peers(&peers, &nowhere, 1.0).0.is_empty());
     }

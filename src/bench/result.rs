@@ -7,13 +7,14 @@ use warpweave_runtime::json::{self, Value};
 use warpweave_runtime::session::{Device, UnknownDevice};
 
 use super::error::BenchError;
-use super::identity::{Hardware, ModelIdentity};
+use super::identity::{Hardware, ModelIdentity, Work};
 use super::measure::WarmUp;
 use super::peers::{LeftOut, PeerComparison, PeerKey};
 use super::profile::{LowerBounds, PlanProfile};
 use super::soak::Soak;
 use super::statistics::Distribution;
 use super::sweep::Sweep;
+use super::training::TrainingStep;
 
 /// The schema that is written, and the only one that is read.
 pub const SCHEMA: &str = "warpweave.bench/1";
@@ -94,17 +95,6 @@ pub struct Clocks {
     pub throttle_reasons: Vec<String>,
 }
 
-/// The parts of a training step.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct TrainingStep {
-    /// The forward pass.
-    pub forward: Distribution,
-    /// The backward pass.
-    pub backward: Distribution,
-    /// The update of the parameters.
-    pub optimizer: Distribution,
-}
-
 /// One measurement, and the sweep that it began.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BenchResult {
@@ -155,7 +145,7 @@ pub struct BenchResult {
     pub left_out: Vec<LeftOut>,
     /// All batch sizes, if there were several; the measurement above is that of the first one given.
     pub sweep: Option<Sweep>,
-    /// The parts of a training step; absent for inference.
+    /// The phases and the memory of a training step; absent for inference.
     pub training: Option<TrainingStep>,
 }
 
@@ -176,7 +166,8 @@ impl BenchResult {
 
     /// What its peers are equal in.
     pub fn key(&self) -> PeerKey {
-        PeerKey::new(&self.model, self.hardware())
+        let work = if self.training.is_some() { Work::TrainingStep } else { Work::Inference };
+        PeerKey::new(&self.model, self.hardware(), work)
     }
 
     /// Whether [`Self::median_seconds`] is the device's.

@@ -20,7 +20,7 @@ use warpweave_plan::streams::polls::Polls;
 use warpweave_plan::tables::Binding;
 use warpweave_runtime::bundle::BundleTarget;
 use warpweave_runtime::host::HostSession;
-use warpweave_runtime::session::{Device, OpenOptions, SessionError};
+use warpweave_runtime::session::{Device, OpenOptions, Session, SessionError};
 
 use crate::check::Checked;
 use crate::explain::Clock;
@@ -112,6 +112,8 @@ const COARSE: f64 = 0.1;
 fn on_host(source: &Source, options: &OpenOptions, inputs: &[Tensor]) -> Result<Profile, OpenError> {
     let Checked { plan, weights, .. } = Checked::of(source, Some(BundleTarget::Host))?;
     let mut session = HostSession::new(&plan.plan, weights, options.threads).map_err(SessionError::from)?;
+    let states = source.initial_states(&plan.plan.plan().memory)?;
+    session.set_states(&states)?;
     session.run(inputs).map_err(SessionError::from)?;
     let outputs = session.run_traced(inputs, None).map_err(SessionError::from)?;
     let plan = session.plan().plan().clone();

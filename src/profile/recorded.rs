@@ -1,8 +1,10 @@
 //! Recorded moments as a run in time, in the form of simulated ones.
 
+use std::collections::BTreeMap;
+
 use warpweave_codegen::trace::{Moments, Trace};
 use warpweave_fusion::schedule::simulation::{Event, Simulation};
-use warpweave_plan::plan::PersistentSegment;
+use warpweave_plan::plan::{CounterId, Instruction, PersistentSegment};
 use warpweave_runtime::host::HostMoments;
 
 /// A run of the host back end, in microseconds from its first instruction.
@@ -54,14 +56,57 @@ fn simulation(segment: &PersistentSegment, units: Vec<Vec<[i64; 3]>>, scale: f64
         };
         stream.iter().zip(moments).map(event).collect::<Vec<Event>>()
     };
-    let units: Vec<Vec<Event>> = segment.streams.iter().zip(&units).map(events).collect();
+    let mut units: Vec<Vec<Event>> = segment.streams.iter().zip(&units).map(events).collect();
+    release(&mut units);
     let ends = units.iter().filter_map(|events| events.last()).map(|event| event.end);
     Simulation { makespan: ends.fold(0.0, f64::max), units }
 }
 
+/// When a signal was given, and by which unit and position.
+type Given = (f64, (usize, usize));
+
+/// Finds which signal ended each wait that lasted: the last of those that it waits for.
+fn release(units: &mut [Vec<Event>]) {
+    let mut signals: BTreeMap<CounterId, Vec<Given>> = BTreeMap::new();
+    for (unit, events) in units.iter().enumerate() {
+        for (position, event) in events.iter().enumerate() {
+            if let Instruction::Signal(counter) = event.instruction {
+                signals.entry(counter).or_default().push((event.end, (unit, position)));
+            }
+        }
+    }
+    signals.values_mut().for_each(|signals| signals.sort_by(|one, other| one.0.total_cmp(&other.0)));
+    for event in units.iter_mut().flatten() {
+        let Instruction::Wait { counter, signals: wanted } = event.instruction else { continue };
+        let last = wanted.checked_sub(1).and_then(|last| signals.get(&counter)?.get(last as usize));
+        // A signal that was there before the wait began decided nothing.
+        event.released_by = last.filter(|(end, _)| event.start < *end && *end < event.end).map(|&(_, at)| at);
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use warpweave_graph::arena::Id;
+    use warpweave_plan::plan::{OperatorId, RTask};
+
     use super::*;
+
+    #[test]
+    fn a_wait_ends_by_the_last_signal_that_it_waits_for() {
+        let event = |instruction, start, end| Event { instruction, start, polled: 0.0, end, released_by: None };
+        let counter = CounterId::from_index(0);
+        let run = Instruction::Run(RTask { operator: OperatorId::from_index(0), tile: 0 });
+        let (wait, signal) = (Instruction::Wait { counter, signals: 2 }, Instruction::Signal(counter));
+        let mut units = vec![
+            vec![event(run, 0.0, 4.0), event(signal, 4.0, 5.0)],
+            vec![event(run, 0.0, 1.0), event(signal, 1.0, 2.0), event(wait, 2.0, 6.0), event(wait, 6.0, 7.0)],
+        ];
+        release(&mut units);
+        assert_eq!(units[1][2].released_by, Some((0, 1)));
+        assert_eq!(units[1][3].released_by, None);
+        let run = Simulation { makespan: 7.0, units };
+        assert_eq!(run.critical_path(), [(1, 3), (1, 2), (0, 1), (0, 0)]);
+    }
 
     #[test]
     fn a_clock_that_wraps_goes_on() {

@@ -8,6 +8,7 @@ pub(crate) mod scale;
 mod speed_up;
 pub(crate) mod svg;
 mod sweep;
+mod training;
 
 use crate::bench::BenchResult;
 use chart::Chart;
@@ -32,7 +33,14 @@ pub fn page(results: &[BenchResult]) -> Page {
     let overview =
         speed_up::overview(results).map(|chart| Section { heading: "All models".to_owned(), charts: vec![chart] });
     let own = results.iter().map(|result| {
-        let charts = [latency::chart(result), speed_up::chart(result), sweep::chart(result), roofline::chart(result)];
+        let charts = [
+            latency::chart(result),
+            speed_up::chart(result),
+            sweep::chart(result),
+            roofline::chart(result),
+            training::phases(result),
+            training::memory(result),
+        ];
         Section { heading: label(result), charts: charts.into_iter().flatten().collect() }
     });
     let mut sections: Vec<Section> = overview.into_iter().chain(own).collect();

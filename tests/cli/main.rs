@@ -16,3 +16,4 @@ mod passes;
 mod reduce;
 mod results;
 mod support;
+mod training;

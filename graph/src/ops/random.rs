@@ -35,6 +35,40 @@ pub enum Distribution {
 /// Most numbers: places are counted in 32 bits, twice over.
 const MOST_NUMBERS: usize = 1 << 31;
 
+/// What keeps the numbers of neighbouring seeds and streams apart.
+const SEED_FACTOR: u32 = 0x9e37_79b9;
+const STREAM_FACTOR: u32 = 0x85eb_ca6b;
+
+fn number(value: u32) -> Scalar {
+    Scalar::Literal(Literal::integer(ElementType::U32, i64::from(value)))
+}
+
+/// As [`Source::uniform`], from 0 on, of a seed of 32 bits that a run gives.
+pub fn uniform_of(seed: Scalar, axes: &[AxisId], shape: &Shape, stream: u32) -> Scalar {
+    let own = number(stream.wrapping_mul(STREAM_FACTOR));
+    let start = seed.binary(BinaryOp::Multiply, number(SEED_FACTOR)).binary(BinaryOp::BitXor, own);
+    uniform_from(start, axes, shape, false)
+}
+
+/// Numbers of a start and of their places.
+fn uniform_from(start: Scalar, axes: &[AxisId], shape: &Shape, includes_one: bool) -> Scalar {
+    let index: Vec<Index> = axes.iter().map(|&axis| Index::axis(axis)).collect();
+    let place = Scalar::Index(Index::linear(&index, &shape.strides(), 0), ElementType::U32);
+    let mut bits = place.binary(BinaryOp::Multiply, number(0x9e37_79b1)).binary(BinaryOp::Add, start);
+    // The mixing function `lowbias32` of hash-prospector: two rounds of a shift and a product, then a shift.
+    for (shift, factor) in [(16, Some(0x7feb_352d)), (15, Some(0x846c_a68b)), (16, None)] {
+        let shifted = bits.clone().binary(BinaryOp::ShiftRight, number(shift));
+        bits = bits.binary(BinaryOp::BitXor, shifted);
+        if let Some(factor) = factor {
+            bits = bits.binary(BinaryOp::Multiply, number(factor));
+        }
+    }
+    let high = bits.binary(BinaryOp::ShiftRight, number(8));
+    let high = if includes_one { high.binary(BinaryOp::Add, number(1)) } else { high };
+    let unit = Scalar::literal(ElementType::F32, 1.0 / f64::from(1 << 24));
+    high.cast(ElementType::U32, ElementType::F32).binary(BinaryOp::Multiply, unit)
+}
+
 impl Source {
     /// Takes the seed; without one it is 0, and every run gives the same numbers.
     pub fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
@@ -54,23 +88,8 @@ impl Source {
     /// Even numbers from 0 on, below 1, or above 0, up to 1: singles of 24 random bits, one a place of a shape. Streams give
     /// different ones.
     pub fn uniform(self, axes: &[AxisId], shape: &Shape, stream: u32, includes_one: bool) -> Scalar {
-        let number = |value: u32| Scalar::Literal(Literal::integer(ElementType::U32, i64::from(value)));
-        let index: Vec<Index> = axes.iter().map(|&axis| Index::axis(axis)).collect();
-        let place = Scalar::Index(Index::linear(&index, &shape.strides(), 0), ElementType::U32);
-        let start = self.seed.to_bits().wrapping_mul(0x9e37_79b9) ^ stream.wrapping_mul(0x85eb_ca6b);
-        let mut bits = place.binary(BinaryOp::Multiply, number(0x9e37_79b1)).binary(BinaryOp::Add, number(start));
-        // The mixing function `lowbias32` of hash-prospector: two rounds of a shift and a product, then a shift.
-        for (shift, factor) in [(16, Some(0x7feb_352d)), (15, Some(0x846c_a68b)), (16, None)] {
-            let shifted = bits.clone().binary(BinaryOp::ShiftRight, number(shift));
-            bits = bits.binary(BinaryOp::BitXor, shifted);
-            if let Some(factor) = factor {
-                bits = bits.binary(BinaryOp::Multiply, number(factor));
-            }
-        }
-        let high = bits.binary(BinaryOp::ShiftRight, number(8));
-        let high = if includes_one { high.binary(BinaryOp::Add, number(1)) } else { high };
-        let unit = Scalar::literal(ElementType::F32, 1.0 / f64::from(1 << 24));
-        high.cast(ElementType::U32, ElementType::F32).binary(BinaryOp::Multiply, unit)
+        let start = self.seed.to_bits().wrapping_mul(SEED_FACTOR) ^ stream.wrapping_mul(STREAM_FACTOR);
+        uniform_from(number(start), axes, shape, includes_one)
     }
 
     /// Appends a tensor of numbers.

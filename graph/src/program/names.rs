@@ -22,25 +22,28 @@ pub type Origins = BTreeSet<OriginId>;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
-    /// They compute what the model says, and the loss.
+    /// They compute what the model says.
     #[default]
     Forward,
+    /// They compute the loss of what the model gives.
+    Loss,
     /// They compute gradients.
     Backward,
     /// They compute what states become.
-    Update,
+    Optimizer,
 }
 
 impl Phase {
     /// All phases, in order.
-    pub const ALL: [Self; 3] = [Self::Forward, Self::Backward, Self::Update];
+    pub const ALL: [Self; 4] = [Self::Forward, Self::Loss, Self::Backward, Self::Optimizer];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Forward => "forward",
+            Self::Loss => "loss",
             Self::Backward => "backward",
-            Self::Update => "update",
+            Self::Optimizer => "optimizer",
         }
     }
 }
@@ -112,6 +115,12 @@ impl Names {
             label if label.is_empty() => id.to_string(),
             label => format!("{id} ({label})"),
         }
+    }
+
+    /// What statements of these origins are for: the last phase of any, for statements of two are there for the later one.
+    pub fn phase(&self, origins: &Origins) -> Phase {
+        let known = origins.iter().filter_map(|&origin| self.origins.get(origin));
+        known.map(|origin| origin.phase).max().unwrap_or_default()
     }
 
     /// A statement's nodes as messages name them, in their order.

@@ -24,6 +24,25 @@ pub enum Loss {
     BinaryCrossEntropy,
 }
 
+/// What a step makes smaller.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Objective {
+    /// An output of the model, one number: the model ends in its own loss.
+    Output,
+    /// How far an output is from a target.
+    Loss(Loss),
+}
+
+impl Objective {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Output => "output",
+            Self::Loss(loss) => loss.name(),
+        }
+    }
+}
+
 /// Why an output has no such loss.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LossError {
@@ -33,6 +52,9 @@ pub enum LossError {
     /// There is no dimension of classes.
     #[error("it is {0}, and cross entropy takes scores of shape N, classes, …")]
     Shape(TensorType),
+    /// It is not one number.
+    #[error("it is {0}, and a loss is one number; reduce it in the model, or name a loss of it")]
+    Several(TensorType),
 }
 
 impl Loss {
@@ -87,6 +109,18 @@ impl Loss {
                 mean(program, losses)
             }
         }
+    }
+}
+
+/// An output that is the loss, as a scalar.
+pub(super) fn as_loss(program: &mut ProgramBuilder, output: TensorId) -> Result<TensorId, LossError> {
+    let ty = program.ty(output).clone();
+    match ty.element {
+        ElementType::F32 | ElementType::F64 if ty.shape.elements() == 1 => {
+            Ok(movement::reshape(program, output, &Shape::scalar()))
+        }
+        ElementType::F32 | ElementType::F64 => Err(LossError::Several(ty)),
+        element => Err(LossError::Element(element)),
     }
 }
 

@@ -5,10 +5,11 @@
 
 mod batch_statistics;
 mod clipping;
+mod dropout;
 mod loss;
 mod optimizer;
 mod step;
 
-pub use loss::{Loss, LossError};
+pub use loss::{Loss, LossError, Objective};
 pub use optimizer::Optimizer;
-pub use step::{LEARNING_RATE, LOSS, Step, StepOptions, TARGET, TrainingError, training_step};
+pub use step::{LEARNING_RATE, LOSS, SEED, Step, StepOptions, TARGET, TrainingError, training_step};

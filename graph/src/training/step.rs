@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::batch_statistics::{RunningStatistic, in_training, update};
 use super::clipping::clipped;
-use super::loss::{Loss, LossError};
+use super::dropout::drawing;
+use super::loss::{LossError, Objective, as_loss};
 use super::optimizer::{Optimizer, Trained};
 use crate::autodiff::{AutodiffError, append_gradients};
 use crate::ir::{Graph, Origin as ValueOrigin};
@@ -20,6 +21,9 @@ use crate::types::{ElementType, Shape, TensorType};
 pub const TARGET: &str = "target";
 /// The name of the input, a scalar single, that says how far tensors follow their gradients.
 pub const LEARNING_RATE: &str = "learning_rate";
+/// The name of the input, a scalar of 32 bits, by which dropouts draw; only steps of models with dropouts have it. Of 0 nothing is
+/// dropped.
+pub const SEED: &str = "seed";
 /// The name of the output, a scalar, that is the loss before the step.
 pub const LOSS: &str = "loss";
 
@@ -27,7 +31,7 @@ pub const LOSS: &str = "loss";
 #[derive(Clone, PartialEq, Debug)]
 pub struct StepOptions {
     /// What it makes smaller.
-    pub loss: Loss,
+    pub loss: Objective,
     /// The output that the loss is of; the first unless given.
     pub output: Option<String>,
     /// How it does that.
@@ -41,9 +45,10 @@ pub struct StepOptions {
 pub struct Step {
     /// What is computed; states have the names of the model's initializers.
     pub program: TensorProgram,
-    /// The names of its inputs: the model's, then [`TARGET`] and [`LEARNING_RATE`].
+    /// The names of its inputs: the model's, [`SEED`] if it has dropouts, [`TARGET`] unless the model gives its loss itself, and
+    /// [`LEARNING_RATE`].
     pub inputs: Vec<String>,
-    /// The names of its outputs: [`LOSS`], then the output that it is of.
+    /// The names of its outputs: [`LOSS`], then the output that it is of, unless that is the loss itself.
     pub outputs: Vec<String>,
     /// The names of the tensors that are trained.
     pub trained: Vec<String>,
@@ -117,21 +122,35 @@ pub fn training_step(graph: &Graph, options: &StepOptions) -> Result<Step, Train
     }
     let output = chosen_output(graph, options)?;
     let (training, statistics) = in_training(graph);
-    let training = passes::run(&training)?;
-    let inputs: Vec<String> = training.inputs.iter().map(|&input| training.values[input].name.clone()).collect();
-    if let Some(name) = inputs.iter().find(|name| [TARGET, LEARNING_RATE].contains(&name.as_str())) {
-        return Err(TrainingError::Input(name.clone()));
+    let taken: &[&str] = match options.loss {
+        Objective::Output => &[SEED, LEARNING_RATE],
+        Objective::Loss(_) => &[SEED, TARGET, LEARNING_RATE],
+    };
+    let mut named = graph.inputs.iter().map(|&input| graph.values[input].name.as_str());
+    if let Some(name) = named.find(|name| taken.contains(name)) {
+        return Err(TrainingError::Input(name.to_owned()));
     }
+    let training = passes::run(&drawing(&training))?;
+    let inputs: Vec<String> = training.inputs.iter().map(|&input| training.values[input].name.clone()).collect();
     let forward = lower_differentiable(&training);
     let model_outputs = forward.program.outputs.clone();
     let mut program = ProgramBuilder::extending(forward);
     program.set_origins(Origins::new());
     let scored = model_outputs[output];
     let error = |error| TrainingError::Loss { output: graph.outputs[output].name.clone(), error };
-    let target = program.input(options.loss.target(program.ty(scored)).map_err(error)?);
+    let compared = match options.loss {
+        Objective::Output => None,
+        Objective::Loss(loss) => {
+            let ty = loss.target(program.ty(scored)).map_err(error)?;
+            Some((loss, program.input(ty)))
+        }
+    };
     let rate = program.input(TensorType { element: ElementType::F32, shape: Shape::scalar() });
-    set_origin(&mut program, Phase::Forward, options.loss.name(), LOSS);
-    let loss = options.loss.append(&mut program, scored, target);
+    set_origin(&mut program, Phase::Loss, options.loss.name(), LOSS);
+    let loss = match compared {
+        Some((loss, target)) => loss.append(&mut program, scored, target),
+        None => as_loss(&mut program, scored).map_err(error)?,
+    };
     let forward = program.finish_differentiable(vec![loss]).with_reduced_values();
 
     let states = named_states(&forward.program);
@@ -154,7 +173,7 @@ pub fn training_step(graph: &Graph, options: &StepOptions) -> Result<Step, Train
         return Err(no_path(&forward.program, &missing));
     }
     let mut gradients: Vec<TensorId> = gradients.into_iter().flatten().collect();
-    set_origin(&mut program, Phase::Update, options.optimizer.name(), "optimizer");
+    set_origin(&mut program, Phase::Optimizer, options.optimizer.name(), "optimizer");
     if let Some(largest) = options.largest_norm {
         gradients = clipped(&mut program, &gradients, largest);
     }
@@ -167,7 +186,7 @@ pub fn training_step(graph: &Graph, options: &StepOptions) -> Result<Step, Train
         }
     }
     let name = graph.outputs[output].name.clone();
-    let shows_output = name != LOSS;
+    let shows_output = name != LOSS && options.loss != Objective::Output;
     let mut outputs = vec![loss];
     outputs.extend(shows_output.then_some(scored));
     let mut outputs_names = vec![LOSS.to_owned()];
@@ -175,7 +194,11 @@ pub fn training_step(graph: &Graph, options: &StepOptions) -> Result<Step, Train
     program.names().outputs = outputs_names.iter().cloned().enumerate().collect();
     Ok(Step {
         program: program.finish(outputs).pruned(),
-        inputs: inputs.into_iter().chain([TARGET.to_owned(), LEARNING_RATE.to_owned()]).collect(),
+        inputs: inputs
+            .into_iter()
+            .chain(compared.map(|_| TARGET.to_owned()))
+            .chain([LEARNING_RATE.to_owned()])
+            .collect(),
         outputs: outputs_names,
         trained: trained.iter().map(|(name, _)| (*name).to_owned()).collect(),
         statistics: statistics.iter().map(|statistic| statistic.name.clone()).collect(),

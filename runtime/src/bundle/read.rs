@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use warpweave_graph::pipeline::Machine;
 use warpweave_graph::program::Names;
-use warpweave_graph::{ProgramSkeleton, TensorProgram};
+use warpweave_graph::{ProgramSkeleton, Tensor, TensorProgram};
 use warpweave_plan::plan::MemoryPlan;
 use zip::{CompressionMethod, ZipArchive};
 
@@ -131,6 +131,12 @@ impl Bundle {
     pub fn packed_weights(&self, memory: &MemoryPlan) -> Result<Arc<[u8]>, BundleError> {
         let mut weights = self.weights()?;
         crate::session::pack_weights(memory, |tensor, ty, out| weights.read_into(tensor, ty, out))
+    }
+
+    /// What the first run finds of each state of a plan, in their order.
+    pub fn initial_states(&self, memory: &MemoryPlan) -> Result<Vec<Tensor>, BundleError> {
+        let mut weights = self.weights()?;
+        memory.states.iter().map(|state| weights.read(state.tensor, &memory.tensors[state.tensor].ty)).collect()
     }
 
     /// The part for a target: its plan, decoded and verified, and its code.

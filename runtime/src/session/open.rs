@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use warpweave_graph::Tensor;
-
 use super::error::SessionError;
 use super::{Device, NamedSession, ReferenceSession, Session};
 use crate::bundle::{Bundle, BundleError, BundleTarget, DeviceCode, TargetPlan};
@@ -45,10 +43,7 @@ impl OpenOptions {
 pub fn open_bundle(bundle: &Bundle, device: Device, options: &OpenOptions) -> Result<Box<dyn Session>, SessionError> {
     let mut session = open_nameless(bundle, device, options)?;
     if let Some(plan) = session.execution_plan().filter(|plan| !plan.memory.states.is_empty()) {
-        let memory = plan.memory.clone();
-        let mut weights = bundle.weights()?;
-        let initial = memory.states.iter().map(|state| weights.read(state.tensor, &memory.tensors[state.tensor].ty));
-        let initial: Vec<Tensor> = initial.collect::<Result<_, _>>()?;
+        let initial = bundle.initial_states(&plan.memory)?;
         session.set_states(&initial)?;
     }
     Ok(Box::new(NamedSession::new(

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use warpweave::frontend::NameFilter;
-use warpweave::graph::training::{Loss, Optimizer, StepOptions};
+use warpweave::graph::training::{Loss, Objective, Optimizer, StepOptions};
 use warpweave::training::TrainingRequest;
 
 use crate::cli::error::CliError;
@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 #[derive(Args, Clone, Debug, Default)]
 pub struct TrainingArguments {
     /// Compiles a training step: loss=cross_entropy, mse or bce_with_logits, of the first output or loss=NAME:OUTPUT; with
-    /// label-smoothing=S and ignore-index=N for cross_entropy
+    /// label-smoothing=S and ignore-index=N for cross_entropy. loss=output where the output is the loss already
     #[arg(long, value_name = "loss=NAME[:OUTPUT][,OPTION=VALUE]", requires = "optimizer")]
     train: Option<LossArgument>,
     /// What the step does with gradients, with PyTorch's rules and defaults: sgd, adam or adamw, with lr, weight-decay, and of
@@ -34,7 +34,7 @@ pub struct TrainingArguments {
 /// A loss and the output that it is of.
 #[derive(Clone, PartialEq, Debug)]
 struct LossArgument {
-    loss: Loss,
+    loss: Objective,
     output: Option<String>,
 }
 
@@ -74,21 +74,22 @@ impl FromStr for LossArgument {
             None => (named, None),
         };
         let mut loss = match name {
-            "cross_entropy" => Loss::CROSS_ENTROPY,
-            "mse" => Loss::MeanSquaredError,
-            "bce_with_logits" => Loss::BinaryCrossEntropy,
-            _ => return Err(format!("`{name}` is no loss: expected cross_entropy, mse or bce_with_logits")),
+            "cross_entropy" => Objective::Loss(Loss::CROSS_ENTROPY),
+            "mse" => Objective::Loss(Loss::MeanSquaredError),
+            "bce_with_logits" => Objective::Loss(Loss::BinaryCrossEntropy),
+            "output" => Objective::Output,
+            _ => return Err(format!("`{name}` is no loss: expected cross_entropy, mse, bce_with_logits or output")),
         };
         for part in parts {
             let (option, value) = part.split_once('=').ok_or_else(|| format!("`{part}` is no OPTION=VALUE"))?;
             match (&mut loss, option) {
-                (Loss::CrossEntropy { label_smoothing, .. }, "label-smoothing") => {
+                (Objective::Loss(Loss::CrossEntropy { label_smoothing, .. }), "label-smoothing") => {
                     *label_smoothing = number(value)?;
                     if !(0.0..1.0).contains(label_smoothing) {
                         return Err(format!("label-smoothing={value} is not from 0 up to 1"));
                     }
                 }
-                (Loss::CrossEntropy { ignored, .. }, "ignore-index") => {
+                (Objective::Loss(Loss::CrossEntropy { ignored, .. }), "ignore-index") => {
                     *ignored = value.parse().map_err(|_| format!("`{value}` is no class"))?;
                 }
                 _ => return Err(format!("{name} has no option `{option}`")),

@@ -5,17 +5,21 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use warpweave::bench::StepProfile;
 use warpweave::codegen::print::cuda;
 use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::graph::legible::legible;
 use warpweave::graph::pipeline::{Level, PassId, Selection};
 use warpweave::graph::text::print as graph_text;
-use warpweave::runtime::bundle::BundleTarget;
+use warpweave::graph::training::TrainingError;
+use warpweave::runtime::bundle::{BundleTarget, TrainingRecord};
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::sass::Sass;
 use warpweave::runtime::target::Target;
+use warpweave::training::TrainingMemory;
 use warpweave::{
-    Build, BuildError, BuildPhase, BundleRequest, CompiledCode, DeviceCompiler, Model, TargetPart, Watcher,
+    Build, BuildError, BuildPhase, BundleRequest, CompiledCode, DeviceCompiler, Model, ModelError, TargetPart, Watcher,
     WeightsPlace, write_bundle,
 };
 
@@ -179,7 +183,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     emit_common(arguments, &build, &targets)?;
     let compiler = nvrtc.as_ref().map(|nvrtc| ChildProcess::new(nvrtc).with_memory(arguments.compiler_memory));
     let request = BundleRequest { path: &bundle, targets: &targets, weights: arguments.weights.place() };
-    let mut maker = Maker::new(arguments, nvrtc.as_ref(), &progress, output);
+    let mut maker = Maker::new(arguments, &build.model, nvrtc.as_ref(), &progress, output);
     let compiler = compiler.as_ref().map(|compiler| compiler as &dyn DeviceCompiler);
     write_bundle::<CliError>(&build, &request, compiler, &mut maker)?;
     let Maker { records, left_out, .. } = maker;
@@ -204,7 +208,17 @@ fn load(arguments: &Arguments, passes: &Selection, output: &Output) -> Result<Mo
         return load_model_with(&arguments.path, &options, passes);
     };
     refuse_bundle(&arguments.path)?;
-    let (model, summary) = Model::import_step(&arguments.path, &options, &request)?;
+    let made = Model::import_step(&arguments.path, &options, &request);
+    if let (Err(ModelError::Training(TrainingError::Nothing)), [_, ..]) = (&made, &*request.trainable.included) {
+        let patterns: Vec<String> =
+            request.trainable.included.iter().map(|pattern| format!("`{}`", legible(pattern))).collect();
+        let text = format!(
+            "--trainable {}: no initializer of singles that is not frozen has such a name; integers do not train",
+            patterns.join(", ")
+        );
+        return Err(CliError::Usage(text));
+    }
+    let (model, summary) = made?;
     request.trainable.idle(&summary.known()).map_or(Ok(()), |pattern| {
         let text = format!("`{pattern}` is the name of no initializer that could be trained; leave it out or mend it");
         Err(CliError::Usage(text))
@@ -246,6 +260,7 @@ fn check_outputs(
 /// Shows how far a bundle is, writes what is emitted, and keeps what is reported.
 struct Maker<'m> {
     arguments: &'m Arguments,
+    model: &'m Model,
     nvrtc: Option<&'m Nvrtc>,
     progress: &'m Progress,
     output: &'m Output,
@@ -257,9 +272,15 @@ struct Maker<'m> {
 }
 
 impl<'m> Maker<'m> {
-    fn new(arguments: &'m Arguments, nvrtc: Option<&'m Nvrtc>, progress: &'m Progress, output: &'m Output) -> Self {
+    fn new(
+        arguments: &'m Arguments,
+        model: &'m Model,
+        nvrtc: Option<&'m Nvrtc>,
+        progress: &'m Progress,
+        output: &'m Output,
+    ) -> Self {
         let (phases, records, left_out) = (PhaseTimes::default(), Vec::new(), Vec::new());
-        Self { arguments, nvrtc, progress, output, phases, records, left_out }
+        Self { arguments, model, nvrtc, progress, output, phases, records, left_out }
     }
 }
 
@@ -283,7 +304,11 @@ impl Watcher<CliError> for Maker<'_> {
         if let Some(judged) = judged.filter(|judged| judged.local_bytes > 0) {
             output.note(&format!("{target}: a thread uses {} bytes of local memory: slow", judged.local_bytes));
         }
-        self.records.push(record(part, judged, taken));
+        let step = self.model.training.as_ref().map(|record| StepFacts::of(part, self.model, record));
+        if let Some(step) = &step {
+            output.note(&format!("{target}: {}", step.memory));
+        }
+        self.records.push(record(part, judged, taken, step));
         Ok(())
     }
 
@@ -302,6 +327,25 @@ impl Watcher<CliError> for Maker<'_> {
 
     fn writing(&mut self) {
         self.progress.step("write");
+    }
+}
+
+/// What is known of a training step before it runs.
+struct StepFacts {
+    memory: TrainingMemory,
+    /// The predicted run; none on the host, which no cost model of exchanges is for.
+    predicted: Option<StepProfile>,
+}
+
+impl StepFacts {
+    fn of(part: &TargetPart, model: &Model, record: &TrainingRecord) -> Self {
+        let plan = part.plan.plan.plan();
+        let memory = TrainingMemory::of(&plan.memory, &model.program, record);
+        let predicted = match part.target {
+            BundleTarget::Host => None,
+            BundleTarget::Gpu(_) => Some(StepProfile::predicted(part.target, plan, &model.program, record)),
+        };
+        Self { memory, predicted }
     }
 }
 
@@ -403,7 +447,7 @@ fn describe(phase: BuildPhase) -> String {
     }
 }
 
-fn record(part: &TargetPart, judged: Option<&CompiledCode>, taken: Taken) -> Value {
+fn record(part: &TargetPart, judged: Option<&CompiledCode>, taken: Taken, step: Option<StepFacts>) -> Value {
     let plan = part.plan.plan.plan();
     let operations: u64 = part.partition.groups.iter().map(|group| group.body.operations()).sum();
     let evidence = part.plan.plan.evidence();
@@ -413,6 +457,8 @@ fn record(part: &TargetPart, judged: Option<&CompiledCode>, taken: Taken) -> Val
         "segments": plan.segments.len(), "launches": plan.launches(), "tasks": evidence.tasks,
         "waits": evidence.waits, "operations": operations, "ordered_reads": evidence.ordered_reads,
         "arena_bytes": plan.memory.arena_bytes, "weights_bytes": plan.memory.weights_bytes,
+        "training_memory": step.as_ref().map(|step| step.memory),
+        "training_profile": step.and_then(|step| step.predicted),
         "kernels": part.program.as_ref().map(|program| program.kernels.len()),
         "registers": judged.map(|judged| judged.registers), "local_bytes": judged.map(|judged| judged.local_bytes),
         "cubin_bytes": judged.map(|judged| judged.code.cubin.len()),

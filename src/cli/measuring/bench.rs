@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use warpweave::bench::{
     Achieved, BenchResult, Clocks, Distribution, Estimator, LowerBounds, Measured, Method, MethodRecord, ModelIdentity,
-    Peer, PlanProfile, Precision, ProcessorCaches, SCHEMA, Samples, Sweep, SweepPoint, compare_with_peers,
+    Peer, PlanProfile, Precision, ProcessorCaches, SCHEMA, Samples, Sweep, SweepPoint, Work, compare_with_peers,
     left_out_text, measure, profile, read_peers,
 };
 use warpweave::fusion::cost::arch::GpuArch;
@@ -16,10 +16,11 @@ use warpweave::runtime::bundle::Signature;
 use warpweave::runtime::cuda::{ClocksError, Driver};
 use warpweave::runtime::json;
 use warpweave::runtime::session::{Device, Session};
+use warpweave::training::samples;
 use warpweave::{Source, random_inputs};
 
-use super::bench_text;
 use super::soak::{SoakArguments, complaints};
+use super::{bench_text, bench_training};
 use crate::cli::arguments::arrays::{ArrayArgument, Arrays};
 use crate::cli::arguments::import::SweptImportArguments;
 use crate::cli::arguments::inputs;
@@ -126,14 +127,18 @@ fn measure_one(
     let options = arguments.program.options();
     let mut session = arguments.program.open(&source, &options, output)?;
     let mut caches = cold_caches(arguments, session.as_mut())?;
-    let sets =
+    let mut sets =
         if arrays.is_empty() { random_sets(arguments, &source) } else { vec![inputs::given(arrays, &source, output)?] };
+    if let Some(record) = source.training() {
+        sets.iter_mut().for_each(|inputs| bench_training::set_learning_rate(inputs, source.signature(), record));
+    }
     let limit = arguments.warmup_limit_ms.unwrap_or_else(|| arguments.warmup_ms.saturating_mul(10));
     let limit = limit.max(arguments.warmup_ms);
     let method = Method {
         warmup: Duration::from_millis(arguments.warmup_ms),
         warmup_limit: Duration::from_millis(limit),
         window: Duration::from_millis(arguments.duration_ms),
+        work: if source.training().is_some() { Work::TrainingStep } else { Work::Inference },
     };
     let measured = measure(session.as_mut(), &sets, &method, caches.as_mut())?;
     let clocks = clocks(arguments.program.device);
@@ -149,6 +154,8 @@ fn measure_one(
     };
     let mut result = describe(arguments, batch, &source, session.as_ref(), &measured, method)?;
     result.soak = soak;
+    let rate = result.items_per_second.unwrap_or(result.throughput);
+    result.training = bench_training::training_step(&source, arguments.program.device, &options, &sets[0], rate)?;
     match clocks.transpose() {
         Ok(clocks) => result.clocks = clocks,
         Err(error) => result.warnings.push(error.to_string()),
@@ -228,7 +235,11 @@ fn describe(
     let signature = source.signature();
     let ports = signature.inputs.iter().chain(&signature.outputs).map(|port| &port.ty);
     let precision = Precision::of_program(session.execution_plan(), ports);
-    let batch = batch.or_else(|| shared_batch(signature));
+    let own_batch = || match source.training() {
+        Some(_) => samples(signature),
+        None => shared_batch(signature),
+    };
+    let batch = batch.or_else(own_batch);
     let record = source.record().clone();
     let name = arguments.name.clone().unwrap_or(record.name);
     let throughput = measured.throughput();

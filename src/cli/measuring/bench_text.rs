@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::bench_training;
 use warpweave::bench::{Achieved, Against, BenchResult, Distribution, PeerComparison, PlanProfile, Sweep};
 
 /// The result as text, in lines.
@@ -52,6 +53,9 @@ pub fn text(result: &BenchResult) -> String {
     }
     if let Some(achieved) = &result.achieved {
         rates(&mut text, achieved);
+    }
+    if let Some(step) = &result.training {
+        bench_training::text(&mut text, step);
     }
     if let Some(clocks) = &result.clocks {
         let _ = write!(text, "clocks: {} MHz, memory {} MHz", clocks.multiprocessor_mhz, clocks.memory_mhz);

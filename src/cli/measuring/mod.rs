@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod bench_text;
+pub mod bench_training;
 pub mod lab;
 pub mod profile;
 pub mod profile_text;

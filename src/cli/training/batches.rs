@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use warpweave::graph::training::{LEARNING_RATE, TARGET};
-use warpweave::graph::{ElementType, Tensor, TensorType};
+use warpweave::graph::Tensor;
+use warpweave::graph::training::{LEARNING_RATE, SEED, TARGET};
 use warpweave::runtime::bundle::{ClassesRecord, Port, Signature};
 use warpweave::runtime::npz;
 
@@ -16,9 +16,29 @@ const INPUT: &str = "in_";
 /// What a step is given, a batch after another.
 #[derive(Debug)]
 pub struct Batches {
-    /// By position of the input: one tensor for all batches, or one a batch; nothing for the learning rate.
-    inputs: Vec<Vec<Tensor>>,
+    /// By position of the input.
+    inputs: Vec<Given>,
     count: usize,
+}
+
+/// What an input is given.
+#[derive(Debug)]
+enum Given {
+    /// One tensor for all batches, or one a batch.
+    Arrays(Vec<Tensor>),
+    /// The learning rate of the step.
+    Rate,
+    /// The seed of the step.
+    Seed,
+}
+
+/// What a step is given beside its arrays.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Scalars {
+    /// The learning rate.
+    pub rate: f32,
+    /// What dropouts draw by; of 0 nothing is dropped.
+    pub seed: u32,
 }
 
 impl Batches {
@@ -28,9 +48,16 @@ impl Batches {
         let mut arrays = npz::read(path)?;
         let mut inputs = Vec::with_capacity(signature.inputs.len());
         for port in &signature.inputs {
-            if port.name == LEARNING_RATE {
-                inputs.push(Vec::new());
-                continue;
+            match port.name.as_str() {
+                LEARNING_RATE => {
+                    inputs.push(Given::Rate);
+                    continue;
+                }
+                SEED => {
+                    inputs.push(Given::Seed);
+                    continue;
+                }
+                _ => {}
             }
             let array = take(&mut arrays, &port.name).ok_or_else(|| CliError::MissingInput {
                 name: port.name.clone(),
@@ -41,27 +68,27 @@ impl Batches {
             if let Some(classes) = classes.filter(|_| port.name == TARGET) {
                 parts.iter().try_for_each(|part| check_classes(part, classes))?;
             }
-            inputs.push(parts);
+            inputs.push(Given::Arrays(parts));
         }
-        let count = inputs.iter().map(Vec::len).max().unwrap_or(1).max(1);
-        if let Some(at) = inputs.iter().position(|parts| ![0, 1, count].contains(&parts.len())) {
+        let lengths: Vec<usize> = inputs.iter().map(Given::batches).collect();
+        let count = lengths.iter().copied().max().unwrap_or(1);
+        if let Some(at) = lengths.iter().position(|length| ![1, count].contains(length)) {
             let text = format!(
                 "the array of `{}` holds {} batches, and another one {count}; give as many of each, or one",
-                signature.inputs[at].name,
-                inputs[at].len()
+                signature.inputs[at].name, lengths[at]
             );
             return Err(CliError::Usage(text));
         }
         Ok(Self { inputs, count })
     }
 
-    /// The inputs of the step at a place, with a learning rate; batches are taken in turn.
-    pub fn step(&self, place: u64, rate: f32) -> Vec<Tensor> {
+    /// The inputs of the step at a place; batches are taken in turn.
+    pub fn step(&self, place: u64, scalars: Scalars) -> Vec<Tensor> {
         let turn = (place % self.count as u64) as usize;
-        let input = |parts: &Vec<Tensor>| match parts.as_slice() {
-            [] => Tensor::scalar(rate),
-            [one] => one.clone(),
-            parts => parts[turn].clone(),
+        let input = |given: &Given| match given {
+            Given::Rate => Tensor::scalar(scalars.rate),
+            Given::Seed => Tensor::scalar(scalars.seed),
+            Given::Arrays(parts) => parts[turn % parts.len()].clone(),
         };
         self.inputs.iter().map(input).collect()
     }
@@ -69,6 +96,16 @@ impl Batches {
     /// How many batches there are.
     pub fn count(&self) -> usize {
         self.count
+    }
+}
+
+impl Given {
+    /// How many batches there are of it.
+    fn batches(&self) -> usize {
+        match self {
+            Self::Arrays(parts) => parts.len(),
+            Self::Rate | Self::Seed => 1,
+        }
     }
 }
 
@@ -127,10 +164,4 @@ pub fn accuracy(scores: &Tensor, target: &Tensor, ignored: i64) -> Option<f64> {
         all += 1;
     }
     (all > 0).then(|| right as f64 / all as f64)
-}
-
-/// How many samples a batch of a target has.
-pub fn samples(target: &TensorType) -> usize {
-    debug_assert!(target.element != ElementType::Bool);
-    target.shape.first().copied().unwrap_or(1)
 }

@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use warpweave::graph::reference::first_not_finite;
 use warpweave::graph::training::TARGET;
-use warpweave::graph::{Tensor, legible};
+use warpweave::graph::{Tensor, legible::legible};
 use warpweave::runtime::bundle::{Bundle, Signature, TrainingRecord};
 use warpweave::runtime::checkpoint::Checkpoint;
 use warpweave::runtime::json::json;
 use warpweave::runtime::session::{Device, Session, open_bundle};
+use warpweave::training::samples;
 use warpweave::{OpenOptions, Source};
 
-use super::batches::{Batches, accuracy, samples};
+use super::batches::{Batches, Scalars, accuracy};
 use super::loss_curve::picture;
 use super::schedule::Schedule;
 use crate::cli::error::{CliError, Passed, file_error};
@@ -46,6 +47,9 @@ pub struct Arguments {
     /// How it changes: constant, linear[:END], cosine[:END] or step:EVERY:FACTOR
     #[arg(long, value_name = "SCHEDULE", default_value = "constant")]
     lr_schedule: Schedule,
+    /// What dropouts draw by, the same in every run
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
     /// An archive as for --data, whose loss is found after the last step
     #[arg(long, value_name = "F.npz")]
     eval: Option<PathBuf>,
@@ -91,8 +95,8 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         fs::create_dir_all(folder).map_err(file_error("create", folder))?;
         write_file(&folder.join(PICTURE), picture(training.before + 1, &run.losses).as_bytes())?;
     }
-    let target = signature.inputs.iter().find(|port| port.name == TARGET).map_or(1, |port| samples(&port.ty));
-    report(arguments, &training, &run, evaluation, target, output);
+    let samples = samples(&signature).unwrap_or(1);
+    report(arguments, &training, &run, evaluation, samples, output);
     Ok(true)
 }
 
@@ -163,14 +167,14 @@ impl Training<'_> {
         let mut states = Vec::with_capacity(self.record.states.len());
         for state in &self.record.states {
             let tensor = found.tensors.remove(&state.name);
-            let tensor = tensor.ok_or_else(|| wrong(format!("it has no `{}`", legible::legible(&state.name))))?;
+            let tensor = tensor.ok_or_else(|| wrong(format!("it has no `{}`", legible(&state.name))))?;
             if *tensor.ty() != state.ty {
-                return Err(wrong(format!("`{}` is {}, not {}", legible::legible(&state.name), tensor.ty(), state.ty)));
+                return Err(wrong(format!("`{}` is {}, not {}", legible(&state.name), tensor.ty(), state.ty)));
             }
             states.push(tensor);
         }
         if let Some(name) = found.tensors.keys().next() {
-            return Err(wrong(format!("the step keeps no `{}`", legible::legible(name))));
+            return Err(wrong(format!("the step keeps no `{}`", legible(name))));
         }
         self.before = found.steps;
         Ok(self.session.set_states(&states)?)
@@ -192,7 +196,8 @@ impl Training<'_> {
         let mut times: Vec<Duration> = Vec::new();
         for step in self.before..total {
             let factor = arguments.lr_schedule.factor(step, total);
-            let inputs = data.step(step, (rate * factor) as f32);
+            let scalars = Scalars { rate: (rate * factor) as f32, seed: step_seed(arguments.seed, step) };
+            let inputs = data.step(step, scalars);
             let start = Instant::now();
             let outputs = self.session.run(&inputs)?;
             let loss = outputs.first().map_or(f64::NAN, scalar);
@@ -216,10 +221,16 @@ impl Training<'_> {
     /// Why a loss is no number.
     fn not_finite(&mut self, step: u64, loss: f64, inputs: &[Tensor]) -> Result<CliError, CliError> {
         let mut program = self.bundle.program()?;
-        let known = program.replace_states(&self.session.states()?);
-        let first = if known { first_not_finite(&program, inputs).ok().flatten() } else { None };
-        let first = match first {
-            Some(tensor) => format!("{} is the first tensor with such a value", program.shown(tensor)),
+        let states = self.session.states()?;
+        let ports = &self.bundle.manifest().signature.inputs;
+        let given = ports.iter().map(|port| &port.name).zip(inputs);
+        let kept = self.record.states.iter().map(|state| &state.name).zip(&states);
+        let held = given.chain(kept).find(|(_, tensor)| !is_finite(tensor)).map(|(name, _)| name.clone());
+        let known = program.replace_states(&states);
+        let computed = || first_not_finite(&program, inputs).ok().flatten().filter(|_| known);
+        let shown = held.map(|name| format!("`{}`", legible(&name)));
+        let first = match shown.or_else(|| computed().map(|tensor| program.shown(tensor))) {
+            Some(tensor) => format!("{tensor} is the first tensor with such a value"),
             None => "no tensor before it has such a value on the reference".to_owned(),
         };
         Ok(CliError::NotFinite { step: step + 1, loss, first })
@@ -230,7 +241,7 @@ impl Training<'_> {
         let (mut loss, mut right, mut known) = (0.0, 0.0, 0u64);
         for turn in 0..batches.count() as u64 {
             // Nothing is learned: the session does not advance.
-            let inputs = batches.step(turn, 0.0);
+            let inputs = batches.step(turn, Scalars { rate: 0.0, seed: 0 });
             let outputs = self.session.run(&inputs)?;
             loss += outputs.first().map_or(f64::NAN, scalar);
             if let (Some(classes), Some(scores), Some(target)) = (self.record.classes, outputs.get(1), target)
@@ -243,6 +254,19 @@ impl Training<'_> {
         let loss = loss / batches.count() as f64;
         Ok(Evaluation { loss, accuracy: (known > 0).then(|| right / known as f64) })
     }
+}
+
+/// What the dropouts of a step draw by: SplitMix64 of a run's seed and the step's number, and never 0.
+fn step_seed(seed: u64, step: u64) -> u32 {
+    let mut word = seed.wrapping_add(step.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((word ^ word >> 31) as u32).max(1)
+}
+
+/// Whether a tensor holds no infinite value and nothing that is no number.
+fn is_finite(tensor: &Tensor) -> bool {
+    !tensor.element().is_float() || tensor.to_f64().iter().all(|value| value.is_finite())
 }
 
 fn scalar(tensor: &Tensor) -> f64 {

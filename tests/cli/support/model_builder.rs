@@ -4,8 +4,8 @@ use std::fs::File;
 
 use warpweave::frontend::encode::write_model;
 use warpweave::frontend::onnx::{
-    DimensionProto, DimensionValue, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorShapeProto,
-    TensorTypeProto, TypeProto, ValueInfoProto,
+    DimensionProto, DimensionValue, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto,
+    TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
 };
 
 use crate::support::tool::Folder;
@@ -47,7 +47,41 @@ pub fn write(
     node: Vec<NodeProto>,
     outputs: Vec<ValueInfoProto>,
 ) -> String {
-    let graph = GraphProto { node, name: "built".to_owned(), input: inputs, output: outputs, ..GraphProto::default() };
+    write_with(folder, file, inputs, node, outputs, &[])
+}
+
+/// An initializer.
+#[derive(Clone, Debug)]
+pub struct Weight(TensorProto);
+
+impl Weight {
+    pub fn singles(name: &str, dims: &[i64], values: &[f32]) -> Self {
+        let float_data = values.to_vec();
+        Self(TensorProto { float_data, ..Self::of(name, F32, dims) })
+    }
+
+    pub fn integers(name: &str, dims: &[i64], values: &[i64]) -> Self {
+        let int64_data = values.to_vec();
+        Self(TensorProto { int64_data, ..Self::of(name, I64, dims) })
+    }
+
+    fn of(name: &str, data_type: i32, dims: &[i64]) -> TensorProto {
+        TensorProto { name: name.to_owned(), data_type, dims: dims.to_vec(), ..TensorProto::default() }
+    }
+}
+
+/// The same with initializers.
+pub fn write_with(
+    folder: &Folder,
+    file: &str,
+    inputs: Vec<ValueInfoProto>,
+    node: Vec<NodeProto>,
+    outputs: Vec<ValueInfoProto>,
+    weights: &[Weight],
+) -> String {
+    let initializer = weights.iter().map(|Weight(tensor)| tensor.clone()).collect();
+    let name = "built".to_owned();
+    let graph = GraphProto { node, name, initializer, input: inputs, output: outputs, ..GraphProto::default() };
     let opset_import = vec![OperatorSetIdProto { domain: String::new(), version: 17 }];
     let model = ModelProto { ir_version: 8, graph: Some(graph), opset_import, functions: Vec::new() };
     let path = folder.join(file);

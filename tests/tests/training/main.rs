@@ -1,10 +1,14 @@
 //! Gradients against differences, and training steps against PyTorch.
 
 mod differences;
+mod dropouts;
 mod fixtures;
 mod kinks;
 mod losses;
 mod operators;
+mod options;
+mod steps;
+mod updates;
 mod whole_models;
 
 use std::process::ExitCode;
@@ -21,5 +25,8 @@ fn main() -> ExitCode {
     losses::add(&mut suite);
     whole_models::add(&mut suite);
     fixtures::add(&mut suite);
+    options::add(&mut suite);
+    dropouts::add(&mut suite);
+    updates::add(&mut suite);
     suite.run()
 }

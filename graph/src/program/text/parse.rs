@@ -112,7 +112,7 @@ impl<'t> Parser<'t> {
         let result = reader.text("the name of the node's first output in quotes")?;
         let phase = if reader.eat_word("in") {
             let named = Phase::ALL.into_iter().find(|phase| reader.eat_word(phase.name()));
-            named.ok_or_else(|| reader.expected("`forward`, `backward` or `update`"))?
+            named.ok_or_else(|| reader.expected("`forward`, `loss`, `backward` or `optimizer`"))?
         } else {
             Phase::Forward
         };

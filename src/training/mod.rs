@@ -1,5 +1,7 @@
 //! Models as training steps, and data for them.
 
+mod memory;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -7,10 +9,12 @@ use warpweave_frontend::{ImportOptions, NameFilter, Variables};
 use warpweave_graph::Graph;
 use warpweave_graph::ir::{Origin, Value};
 use warpweave_graph::program::{Source, TensorProgram};
-use warpweave_graph::training::{Loss, Step, StepOptions, training_step};
-use warpweave_runtime::bundle::{ClassesRecord, StateRecord, StateRole, TrainingRecord};
+use warpweave_graph::training::{LEARNING_RATE, Loss, Objective, SEED, Step, StepOptions, training_step};
+use warpweave_runtime::bundle::{ClassesRecord, Signature, StateRecord, StateRole, TrainingRecord};
 
 use crate::model::{Model, ModelError};
+
+pub use memory::{MemoryClass, TrainingMemory};
 
 /// What is asked of a training step.
 #[derive(Clone, PartialEq, Debug)]
@@ -78,6 +82,14 @@ impl Model {
     }
 }
 
+/// How many samples a batch of a step has: the first dimension of what it is given, where that is shared.
+pub fn samples(signature: &Signature) -> Option<usize> {
+    let given = signature.inputs.iter().filter(|port| ![SEED, LEARNING_RATE].contains(&port.name.as_str()));
+    let mut first = given.map(|port| port.ty.shape.first().copied());
+    let samples = first.next()??;
+    first.all(|other| other == Some(samples)).then_some(samples)
+}
+
 /// The constants of a graph that could be trained and are not, as far as they have names.
 fn frozen(graph: &Graph) -> Vec<String> {
     let could = |value: &Value| match &value.origin {
@@ -109,8 +121,8 @@ fn record(step: &Step, request: &TrainingRequest) -> TrainingRecord {
 }
 
 /// The classes of a step whose second output has scores of them.
-fn classes(program: &TensorProgram, loss: Loss) -> Option<ClassesRecord> {
-    let Loss::CrossEntropy { ignored, .. } = loss else { return None };
+fn classes(program: &TensorProgram, loss: Objective) -> Option<ClassesRecord> {
+    let Objective::Loss(Loss::CrossEntropy { ignored, .. }) = loss else { return None };
     let target = program.inputs.iter().rev().nth(1)?;
     debug_assert!(matches!(program.tensors[*target].source, Source::Input(_)));
     let count = program.outputs.get(1).map(|&scores| program.tensors[scores].ty.shape[1] as u64)?;

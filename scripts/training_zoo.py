@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Compiles the training steps of benchmark models for sm_90a and writes what is predicted of them.
+
+  scripts/training_zoo.py --warpweave target/release/warpweave [--write docs/results/training.md] [MODEL ...]
+
+Each model has a batch of 16 and is trained by SGD with momentum. Fails if a step is not compiled, or takes longer than the bar: the
+processors' time of the whole command over two, which other work on the machine does not lengthen. Peers are PyTorch's times on
+an H200, in FP32 at the same batch.
+"""
+
+import argparse
+import json
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+
+BATCH = 16
+CORES = 2
+MOST_SECONDS = 25
+# By name: the loss, and the milliseconds of PyTorch's step.
+MODELS = {
+    "resnet50": ("cross_entropy", 20.6),
+    "bert_base_128": ("mse", 31.7),
+    "mobilenet_v2": ("cross_entropy", 8.96),
+    "lstm_tc": ("cross_entropy", 7.46),
+    "dlrm": ("bce_with_logits", 0.769),
+}
+PHASES = ("forward", "loss", "backward", "optimizer")
+
+
+def run(warpweave: str, *arguments) -> tuple[dict, float]:
+    """The JSON that a command prints, and the processors' seconds that it takes."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [warpweave, *map(str, arguments), "--json"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}\n{done.stderr[-600:]}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return json.loads(done.stdout), (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
+
+
+def measure(warpweave: str, name: str, folder: pathlib.Path) -> dict:
+    loss, peer = MODELS[name]
+    model, bundle = folder / f"{name}.onnx", folder / f"{name}.weave"
+    run(warpweave, "models", "export", name, "--batch", BATCH, "-o", model)
+    step = ("--train", f"loss={loss}", "--optimizer", "sgd,lr=0.01,momentum=0.9")
+    compiled, busy = run(warpweave, "compile", model, "-o", bundle, "--target", "sm_90a", *step)
+    for path in (model, bundle):
+        path.unlink()
+    return {"name": name, "peer": peer, "compiled": compiled["targets"][0], "seconds": busy / CORES}
+
+
+def row(found: dict) -> str:
+    compiled = found["compiled"]
+    profile = compiled["training_profile"]
+    phases = {phase["phase"]: phase for phase in profile["phases"]}
+    shares = [f"{phases[phase]['busy_share']:.0%} / {phases[phase]['critical_share']:.0%}" for phase in PHASES]
+    memory = sum(profile["memory"].values()) / 2**20
+    cells = [
+        found["name"],
+        f"{profile['seconds'] * 1e3:.2f}",
+        f"{found['peer']:g}",
+        *shares,
+        f"{profile['utilisation']:.0%}",
+        f"{memory:.0f}",
+        str(compiled["groups"]),
+        str(compiled["tasks"]),
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def document(rows: list) -> str:
+    heading = ["model", "predicted, ms", "PyTorch, ms", *PHASES, "units busy", "memory, MiB", "groups", "rTasks"]
+    return "\n".join(
+        [
+            "# Results: training steps",
+            "",
+            f"Plans of training steps for sm_90a, batch {BATCH}, by SGD with momentum, in FP32; `scripts/training_zoo.py` writes this.",
+            "Times are the cost model's for an H200; nothing of this has run on a GPU. A phase's cell is its part of the busy time and its",
+            "part of the critical path. PyTorch's steps were measured.",
+            "",
+            "| " + " | ".join(heading) + " |",
+            "|" + "---|" * len(heading),
+            *rows,
+            "",
+        ]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", default=list(MODELS), metavar="MODEL")
+    parser.add_argument("--warpweave", default="target/release/warpweave")
+    parser.add_argument("--write", type=pathlib.Path)
+    arguments = parser.parse_args()
+    rows, wrong = [], []
+    with tempfile.TemporaryDirectory(prefix="warpweave-training-") as folder:
+        for name in arguments.models:
+            try:
+                found = measure(arguments.warpweave, name, pathlib.Path(folder))
+            except RuntimeError as error:
+                wrong.append(f"{name}: {error}")
+                continue
+            rows.append(row(found))
+            print(f"{rows[-1]} {found['seconds']:.1f} s to compile", flush=True)
+            if found["seconds"] > MOST_SECONDS:
+                wrong.append(f"{name}: {found['seconds']:.1f} s to compile, more than {MOST_SECONDS} s")
+    if arguments.write:
+        arguments.write.write_text(document(rows))
+    if wrong:
+        sys.exit("\n".join(wrong))
+
+
+if __name__ == "__main__":
+    main()
