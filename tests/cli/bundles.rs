@@ -6,7 +6,7 @@ use std::process::Command;
 use warpweave::runtime::bundle::FORMAT_VERSION;
 
 use crate::support::archive::{entries, forge, replace, replace_unsealed};
-use crate::support::tool::{Folder, fail, host_bundle, model, succeed, tool};
+use crate::support::tool::{Folder, fail, has_nvrtc, host_bundle, model, succeed, tool};
 
 #[test]
 fn equal_inputs_give_equal_bytes() {
@@ -18,6 +18,26 @@ fn equal_inputs_give_equal_bytes() {
     let names: Vec<String> = entries(&first).into_iter().map(|entry| entry.name).collect();
     assert_eq!(names, ["weights.safetensors", "program.txt", "program.bin", "plan/host.bin", "manifest.json"]);
     assert!(entries(&first).iter().all(|entry| entry.start % 64 == 0));
+}
+
+/// GPUs and processors gain by different programs of a recurrent model; the bundle holds both.
+#[test]
+fn the_host_may_have_a_program_of_its_own() {
+    if !has_nvrtc() {
+        return;
+    }
+    let folder = Folder::new();
+    let path = folder.join("lstm.weave").display().to_string();
+    succeed(&["compile", &model("lstm", "torchscript.onnx"), "-o", &path, "--target", "host,sm_90a"]);
+    for device in ["host", "emulator", "reference"] {
+        succeed(&["compare", &path, "--io", &model("lstm", "io.npz"), "--device", device]);
+    }
+    let bytes = fs::read(&path).expect("the bundle is there");
+    let own = entries(&bytes).into_iter().find(|entry| entry.name == "program/host.bin").expect("there is one");
+    let mut damaged = bytes.clone();
+    damaged[own.start + own.bytes / 2] ^= 1;
+    fs::write(&path, &damaged).expect("the file can be written");
+    assert!(fail(8, "bundle-damaged", &["run", &path]).contains(&own.name));
 }
 
 #[test]

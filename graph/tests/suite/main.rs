@@ -1,6 +1,7 @@
 //! Tests of graphs, operators and expressions.
 
 mod contributed;
+mod gathers;
 mod index;
 mod indices;
 mod npy;

@@ -96,7 +96,16 @@ impl Bundle {
 
     /// The program with its constants.
     pub fn program(&self) -> Result<TensorProgram, BundleError> {
-        let skeleton = self.skeleton(EntryName::Program)?;
+        self.filled(EntryName::Program)
+    }
+
+    /// The program that plans for a machine schedule, with its constants.
+    pub fn program_for(&self, machine: Machine) -> Result<TensorProgram, BundleError> {
+        self.filled(program_of(machine, &self.manifest.entries))
+    }
+
+    fn filled(&self, entry: EntryName) -> Result<TensorProgram, BundleError> {
+        let skeleton = self.skeleton(entry)?;
         let mut weights = self.weights()?;
         skeleton.fill(|tensor, ty| weights.read(tensor, ty))
     }

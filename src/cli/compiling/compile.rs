@@ -183,7 +183,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     emit_common(arguments, &build, &targets)?;
     let compiler = nvrtc.as_ref().map(|nvrtc| ChildProcess::new(nvrtc).with_memory(arguments.compiler_memory));
     let request = BundleRequest { path: &bundle, targets: &targets, weights: arguments.weights.place() };
-    let mut maker = Maker::new(arguments, &build.model, nvrtc.as_ref(), &progress, output);
+    let mut maker = Maker::new(arguments, &build, nvrtc.as_ref(), &progress, output);
     let compiler = compiler.as_ref().map(|compiler| compiler as &dyn DeviceCompiler);
     write_bundle::<CliError>(&build, &request, compiler, &mut maker)?;
     let Maker { records, left_out, .. } = maker;
@@ -260,7 +260,7 @@ fn check_outputs(
 /// Shows how far a bundle is, writes what is emitted, and keeps what is reported.
 struct Maker<'m> {
     arguments: &'m Arguments,
-    model: &'m Model,
+    build: &'m Build,
     nvrtc: Option<&'m Nvrtc>,
     progress: &'m Progress,
     output: &'m Output,
@@ -274,13 +274,13 @@ struct Maker<'m> {
 impl<'m> Maker<'m> {
     fn new(
         arguments: &'m Arguments,
-        model: &'m Model,
+        build: &'m Build,
         nvrtc: Option<&'m Nvrtc>,
         progress: &'m Progress,
         output: &'m Output,
     ) -> Self {
         let (phases, records, left_out) = (PhaseTimes::default(), Vec::new(), Vec::new());
-        Self { arguments, model, nvrtc, progress, output, phases, records, left_out }
+        Self { arguments, build, nvrtc, progress, output, phases, records, left_out }
     }
 }
 
@@ -304,7 +304,7 @@ impl Watcher<CliError> for Maker<'_> {
         if let Some(judged) = judged.filter(|judged| judged.local_bytes > 0) {
             output.note(&format!("{target}: a thread uses {} bytes of local memory: slow", judged.local_bytes));
         }
-        let step = self.model.training.as_ref().map(|record| StepFacts::of(part, self.model, record));
+        let step = self.build.model.training.as_ref().map(|record| StepFacts::of(part, self.build, record));
         if let Some(step) = &step {
             output.note(&format!("{target}: {}", step.memory));
         }
@@ -338,12 +338,13 @@ struct StepFacts {
 }
 
 impl StepFacts {
-    fn of(part: &TargetPart, model: &Model, record: &TrainingRecord) -> Self {
+    fn of(part: &TargetPart, build: &Build, record: &TrainingRecord) -> Self {
         let plan = part.plan.plan.plan();
-        let memory = TrainingMemory::of(&plan.memory, &model.program, record);
+        let program = &build.prepared_for(part.target.machine()).program;
+        let memory = TrainingMemory::of(&plan.memory, program, record);
         let predicted = match part.target {
             BundleTarget::Host => None,
-            BundleTarget::Gpu(_) => Some(StepProfile::predicted(part.target, plan, &model.program, record)),
+            BundleTarget::Gpu(_) => Some(StepProfile::predicted(part.target, plan, program, record)),
         };
         Self { memory, predicted }
     }

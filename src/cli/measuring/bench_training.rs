@@ -36,15 +36,15 @@ pub fn training_step(
     samples_per_second: f64,
 ) -> Result<Option<TrainingStep>, CliError> {
     let Some((bundle, record)) = step_of(source) else { return Ok(None) };
-    let program = bundle.program()?;
+    let program = |target: BundleTarget| bundle.program_for(target.machine());
     let mut profiles = Vec::new();
     if device == Device::Host {
         let run = profile(source, device, options, &child_compiler, inputs)?;
-        profiles.push(StepProfile::recorded(&run.plan, &run.recorded, &program, record));
+        profiles.push(StepProfile::recorded(&run.plan, &run.recorded, &program(BundleTarget::Host)?, record));
     }
     for &target in bundle.manifest().targets.keys().filter(|target| **target != BundleTarget::Host) {
         let part = bundle.target(target)?;
-        profiles.push(StepProfile::predicted(target, part.plan.plan.plan(), &program, record));
+        profiles.push(StepProfile::predicted(target, part.plan.plan.plan(), &program(target)?, record));
     }
     let (loss, optimizer) = (record.loss.clone(), record.optimizer.clone());
     Ok(Some(TrainingStep { loss, optimizer, samples_per_second, profiles }))

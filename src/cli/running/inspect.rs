@@ -87,13 +87,14 @@ fn fixed(record: &ModelRecord, text: &mut String) {
 }
 
 fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
-    let (model, program) = (&build.model, &build.model.program);
+    let model = &build.model;
     let _ = writeln!(text, "ONNX model {}", legible(&model.record.name));
     fixed(&model.record, text);
     let ports = signature(&model.signature, text);
+    let (part, reason) = shown(build)?;
+    let program = &build.prepared_for(part.target.machine()).program;
     let constants = program.tensors.ids().filter_map(|id| program.constant(id));
     let bytes: usize = constants.map(|constant| constant.bytes().len()).sum();
-    let (part, reason) = shown(build)?;
     if let Some(reason) = &reason {
         let _ = writeln!(text, "on the host alone: {reason}");
     }
