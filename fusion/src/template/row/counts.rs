@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{AxisId, ReadId};
+use warpweave_graph::expr::{AxisId, ReadId, Scalar};
 
 use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, combination, stored};
 use crate::cost::counts::tiles::{Tiles, set};
 use crate::cost::counts::{KernelCounts, Sampling};
-use warpweave_plan::body::GroupBody;
+use warpweave_plan::body::{GroupBody, StageSource};
 use warpweave_plan::shared_memory::SharedWidth;
 use warpweave_plan::template::row::RowThreads;
-use warpweave_plan::template::row::rounds::{Round, rounds};
+use warpweave_plan::template::row::rounds::{Round, is_fixed_along_row, rounds};
 use warpweave_plan::template::rules::Rules;
 use warpweave_plan::template::tile::ScheduleParams;
 
@@ -85,6 +85,8 @@ struct StageModel {
     /// The axes along which threads share the work, and whether they reduce.
     along: Vec<(usize, usize)>,
     reduces: bool,
+    /// The elements that name the row's places, loaded by every lane once a row.
+    places: Vec<Evaluation>,
     points: Evaluation,
     after: Option<Evaluation>,
     combination: usize,
@@ -98,7 +100,10 @@ impl StageModel {
         let expr = &body.stages[stage].expr;
         let own: BTreeSet<ReadId> =
             round.reads(body).into_iter().filter(|(at, ..)| *at == stage).map(|(_, id, _)| id).collect();
-        let others: Vec<ReadId> = expr.reads.iter().map(|(id, _)| id).filter(|id| !own.contains(id)).collect();
+        let named = named_once(body, stage);
+        let is_other = |id: &ReadId| !own.contains(id) || named.contains(id);
+        let others: Vec<ReadId> = expr.reads.iter().map(|(id, _)| id).filter(is_other).collect();
+        let place = |id: &ReadId| Evaluation::new(&body.stages[stage], &Scalar::Read(*id), &[]);
         let reduces = expr.reducer.is_some();
         let axes: Vec<AxisId> = if reduces { expr.reduced().collect() } else { body.extra_axes(stage) };
         let combination = if reduces { combination(expr) } else { 0 };
@@ -111,6 +116,7 @@ impl StageModel {
             run: round.run,
             along: axes.into_iter().map(|axis| (axis.index(), expr.axes[axis].extent)).collect(),
             reduces,
+            places: named.iter().map(place).collect(),
             points: Evaluation::without(&body.stages[stage], &expr.body, &[], &others).and_operations(combination),
             after: expr.epilogue.as_ref().map(|epilogue| Evaluation::new(&body.stages[stage], epilogue, &[])),
             combination,
@@ -122,6 +128,11 @@ impl StageModel {
     fn counts(&self, row: &Row, sampling: Sampling) -> KernelCounts {
         let mut counts = KernelCounts::default();
         let mut lanes = Lanes::new(self.rank);
+        lanes.place(|_, point| {
+            row.place(point);
+            true
+        });
+        self.places.iter().for_each(|place| counts += place.counts(&lanes));
         let once = !self.reduces && self.along.is_empty();
         if !once {
             counts += self.along_row(row, &mut lanes, sampling);
@@ -184,4 +195,16 @@ impl StageModel {
             },
         }
     }
+}
+
+/// The reads of a stage whose elements name places that are the same all along a row.
+fn named_once(body: &GroupBody, stage: usize) -> BTreeSet<ReadId> {
+    let (expr, sources) = (&body.stages[stage].expr, &body.stages[stage].sources);
+    let reads = expr.reads_of(&expr.body).into_iter().map(|id| &expr.reads[id]);
+    let in_memory = reads.filter(|read| matches!(sources[read.operand], StageSource::Operand(_)));
+    let mut named = BTreeSet::new();
+    for index in in_memory.flat_map(|read| &read.index).filter(|index| is_fixed_along_row(body, expr, index)) {
+        index.visit(&mut |_| {}, &mut |read| _ = named.insert(read));
+    }
+    named
 }
