@@ -40,11 +40,11 @@ test: fetch
 	$(CARGO) fmt --all --check
 	$(TIMED) build 480 $(CARGO) test $(TESTED) --no-run --quiet
 	$(TIMED) lints 300 $(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
-	$(TIMED) unit 300 $(CARGO) test $(TESTED) --exclude warpweave-tests
+	$(TIMED) unit 420 $(CARGO) test $(TESTED) --exclude warpweave-tests
 	$(TIMED) files 120 $(CARGO) test $(SUITES) --test tidy --test filetests
 	$(TIMED) fuzz 120 $(CARGO) test $(SUITES) --test fuzz
 	$(TIMED) conformance 720 $(CARGO) test $(SUITES) --test conformance
-	$(TIMED) emulator 480 $(CARGO) test $(SUITES) --test plans --test lowering
+	$(TIMED) emulator 600 $(CARGO) test $(SUITES) --test plans --test lowering
 	$(TIMED) models 300 $(CARGO) test $(SUITES) --test models
 	$(TIMED) training 480 $(CARGO) test $(SUITES) --test training
 	python3 scripts/replay.py --self-test >/dev/null
