@@ -4,7 +4,8 @@
 //! kernels. A poll is a wait for the rTasks that write what is polled, before the rTask that polls begins: the plan is
 //! verified as it was folded onto the threads, so they stand before it in one order of all streams, and the first rTask
 //! in it that has not ended can always go on. Segments run one after another; of a graph, a thread runs every so-manieth
-//! block of a node. What a run needs is prepared when the session is opened: threads, registers, addresses.
+//! block of a node. Streams are merged in the order of the program, so that a thread reads anew what its caches still hold.
+//! What a run needs is prepared when the session is opened: threads, registers, addresses.
 
 mod contraction;
 mod delays;
