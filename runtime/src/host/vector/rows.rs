@@ -228,7 +228,8 @@ impl Streams {
             return None;
         }
         let vector = memory.singles(sides[shared].space, self.starts[shared], count)?;
-        let matrix = memory.singles(sides[rows].space, self.starts[rows], (points - 1) * stride + count)?;
+        let length = stride.checked_mul(points.checked_sub(1)?)?.checked_add(count)?;
+        let matrix = memory.singles(sides[rows].space, self.starts[rows], length)?;
         Some(MatrixVector { matrix, stride, vector })
     }
 }
