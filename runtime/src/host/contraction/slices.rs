@@ -203,8 +203,12 @@ impl Registers {
                 Operation::One(value) => Place::One(*value),
                 Operation::Sums => Place::Sums,
                 Operation::Read(access) => read(*processor, access, chunk, memory, out),
-                Operation::Round(element, operand) => round(*processor, *element, value(*operand), out),
-                Operation::Unary(op, operand) => unary(*processor, *op, value(*operand), out),
+                Operation::Round(element, operand) => {
+                    of_operand(value(*operand), out, |values, out| round_many(*processor, *element, values, out))
+                }
+                Operation::Unary(op, operand) => {
+                    of_operand(value(*operand), out, |values, out| unary_of_many(*processor, *op, values, out))
+                }
                 Operation::Binary(op, left, right) => binary(*processor, *op, value(*left), value(*right), out),
                 Operation::Select(condition, then, otherwise) => {
                     select(value(*condition), value(*then), value(*otherwise), out);
@@ -257,20 +261,6 @@ fn round_many<I>(processor, element: ElementType, values: &[f32], out: &mut [f32
 }
 }
 
-fn round<'m>(processor: Processor, element: ElementType, operand: Value, out: &mut [f32]) -> Place<'m> {
-    match operand {
-        Value::One(value) => {
-            let mut only = [0.0];
-            round_many(processor, element, &[value], &mut only);
-            Place::One(only[0])
-        }
-        Value::Many(values) => {
-            round_many(processor, element, values, out);
-            Place::Register
-        }
-    }
-}
-
 fn read<'m>(processor: Processor, access: &Access, chunk: &Chunk, memory: &'m Memory, out: &mut [f32]) -> Place<'m> {
     let first = access.byte(access.position.at(chunk.point));
     let step = chunk.axis.map_or(0, |axis| access.position.along(axis));
@@ -287,15 +277,16 @@ fn read<'m>(processor: Processor, access: &Access, chunk: &Chunk, memory: &'m Me
     Place::Register
 }
 
-fn unary<'m>(processor: Processor, op: UnaryOp, operand: Value, out: &mut [f32]) -> Place<'m> {
+/// What a function of many values gives of an operand: one value of one.
+fn of_operand<'m>(operand: Value, out: &mut [f32], function: impl Fn(&[f32], &mut [f32])) -> Place<'m> {
     match operand {
         Value::One(value) => {
             let mut only = [0.0];
-            unary_of_many(processor, op, &[value], &mut only);
+            function(&[value], &mut only);
             Place::One(only[0])
         }
         Value::Many(values) => {
-            unary_of_many(processor, op, values, out);
+            function(values, out);
             Place::Register
         }
     }
