@@ -7,20 +7,23 @@ WW_FUNCTION void ww_record_index(ww_buffers const& buffers, ww_u64 record, ww_u3
   ww_arena_maximum(buffers, record + 1, where | value >> 32);
 }
 
-// The place that an index names, which counts from the end where it is negative; the nearest one for a faulty index.
+// The place that an index names, which counts from the end where it is negative; the nearest one for a faulty index. Places
+// from the start are what is expected: everything else stands out of their way.
 WW_FUNCTION ww_u32 ww_check_index(
     ww_buffers const& buffers, ww_u32 value, ww_u32 extent, ww_u32 element, ww_u64 record) {
+  if (__builtin_expect(value < extent, 1)) return value;
   bool const is_negative = (int)value < 0;
-  ww_u32 const place = is_negative ? value + extent : value;
-  if (place < extent) return place;
+  ww_u32 const place = value + extent;
+  if (is_negative && place < extent) return place;
   ww_record_index(buffers, record, element, ww_extend(value));
   return is_negative ? 0u : extent - 1u;
 }
 WW_FUNCTION ww_u32 ww_check_index(
     ww_buffers const& buffers, ww_u64 value, ww_u32 extent, ww_u32 element, ww_u64 record) {
+  if (__builtin_expect(value < extent, 1)) return (ww_u32)value;
   bool const is_negative = (long long)value < 0;
-  ww_u64 const place = is_negative ? value + extent : value;
-  if (place < extent) return (ww_u32)place;
+  ww_u64 const place = value + extent;
+  if (is_negative && place < extent) return (ww_u32)place;
   ww_record_index(buffers, record, element, value);
   return is_negative ? 0u : extent - 1u;
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::extremes::{Reduction, Summed};
+use super::lookup::scatter_add;
 use super::points::Points;
 use crate::arena::Arena;
 use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Reducer, Scalar, TensorExpr, merge_operands};
@@ -148,7 +149,7 @@ impl Backward<'_> {
         if let Some(number) = points.number(read).filter(|_| ty.element == points.expr.element) {
             return (number != 0.0).then_some((adjoint, number));
         }
-        let gradient = points.gradient(read, &ty, 1.0, None)?;
+        let gradient = points.gradient([read; 2], &ty, 1.0, None)?;
         // The reduced value itself is not read: programs have it as a statement of its own where it would be.
         let operands = [operands, &[adjoint, adjoint]].concat();
         Some((self.append(&gradient, &operands), 1.0))
@@ -170,12 +171,22 @@ impl Backward<'_> {
             if !self.depends.get(target).copied().unwrap_or(false) {
                 continue;
             }
-            let Some(gradient) = points.gradient(read, &ty, scale, forward.as_ref()) else { continue };
+            let lookup = points.lookup(read);
+            let (of, source) = match &lookup {
+                Some(lookup) => points.with_slices(read, lookup),
+                None => (points.clone(), read),
+            };
+            let Some(gradient) = of.gradient([read, source], &ty, scale, forward.as_ref()) else { continue };
             let mut all = operands.to_vec();
-            all.resize(points.expr.operands.len(), adjoint);
+            all.resize(of.expr.operands.len(), adjoint);
+            let keys = lookup.as_ref().map(|lookup| self.append(&of.keys(lookup), &all));
             all.push(adjoint);
             all.extend(output);
-            let part = self.append(&gradient, &all);
+            let mut part = self.append(&gradient, &all);
+            if let (Some(lookup), Some(keys)) = (lookup, keys) {
+                let table = self.program.ty(target).clone();
+                part = scatter_add(self.program, &table, lookup.dimension, [part, keys]);
+            }
             self.parts.entry(target).or_default().push(part);
         }
     }

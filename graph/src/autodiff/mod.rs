@@ -4,13 +4,15 @@
 //! `x[A·q + c]` is transposed. Element `j` of the gradient of `x` is the sum, over the points `q` that read it, of the adjoint of
 //! the output times the partial derivative there. [`system`] finds those points: an axis that the read determines is replaced by
 //! what it is, one that the read does not name, or that overlaps with another, is summed over. A read through an index becomes a
-//! sum over the points whose index names the element: no two of them write the same place, and all sums have one order.
+//! sum over the points whose index names the element, of large tables by sorting ([`lookup`]): no two of them write the same
+//! place, and all sums have one order.
 //!
 //! At kinks and ties the choice is PyTorch's; [`crate::program::Ties`] says it of extremes.
 
 mod backward;
 mod chain;
 mod extremes;
+mod lookup;
 mod normal_form;
 mod partial;
 mod points;

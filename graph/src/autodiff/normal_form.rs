@@ -57,5 +57,5 @@ fn needs_reduced_value(expr: &TensorExpr, ties: Ties) -> bool {
         || points
             .variables()
             .into_iter()
-            .any(|(read, _)| points.gradient(read, &output, 1.0, None).is_some_and(reads_reduced))
+            .any(|(read, _)| points.gradient([read; 2], &output, 1.0, None).is_some_and(reads_reduced))
 }

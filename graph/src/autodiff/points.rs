@@ -59,18 +59,19 @@ impl Points {
         floating.map(|(id, read)| (id, read.operand)).collect()
     }
 
-    /// The gradient with respect to what a read gives, element by element of its operand; `None` where it is 0.
+    /// The gradient with respect to what a read gives, element by element of the operand of `source`, which would give the
+    /// same; `None` where it is 0.
     ///
     /// Its operands are those of the points, the adjoint of the output, which is multiplied by `scale`, and the output's own
     /// value where its type is given.
     pub fn gradient(
         &self,
-        read: ReadId,
+        [read, source]: [ReadId; 2],
         adjoint: &TensorType,
         scale: f64,
         forward: Option<&TensorType>,
     ) -> Option<TensorExpr> {
-        let target = self.expr.operands[self.expr.reads[read].operand].clone();
+        let target = self.expr.operands[self.expr.reads[source].operand].clone();
         let mut shifted = self.shifted(&target);
         let value = shifted.read_at_output(adjoint);
         let adjoint_read = ReadId::from_index(shifted.expr.reads.len() - 1);
@@ -80,7 +81,7 @@ impl Points {
         let chains = shifted.chains(read, seed);
         let known = known.as_ref().map(|value| Known { scalar: &whole, value });
         let finished = sum(&chains, known)?;
-        Some(shifted.transposed(&target, [read, adjoint_read], finished))
+        Some(shifted.transposed(&target, [source, adjoint_read], finished))
     }
 
     /// The number with which what a read gives is multiplied, if the scalar is linear in it.
@@ -142,7 +143,7 @@ impl Points {
 }
 
 /// The axes that a read depends on, through the reads inside its indices too.
-fn axes_behind(expr: &TensorExpr, read: ReadId) -> Vec<AxisId> {
+pub(super) fn axes_behind(expr: &TensorExpr, read: ReadId) -> Vec<AxisId> {
     let mut axes = Vec::new();
     for read in expr.reads_of(&Scalar::Read(read)) {
         let read = &expr.reads[read];

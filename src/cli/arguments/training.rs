@@ -1,13 +1,19 @@
 //! Arguments that make a model a training step.
 
+use std::path::Path;
 use std::str::FromStr;
 
 use clap::Args;
-use warpweave::frontend::NameFilter;
-use warpweave::graph::training::{Loss, Objective, Optimizer, StepOptions};
+use warpweave::frontend::{ImportOptions, NameFilter};
+use warpweave::graph::legible::legible;
+use warpweave::graph::pipeline::Selection;
+use warpweave::graph::training::{Loss, Objective, Optimizer, StepOptions, TrainingError};
 use warpweave::training::TrainingRequest;
+use warpweave::{Model, ModelError};
 
+use super::program::{load_model_with, refuse_bundle};
 use crate::cli::error::CliError;
+use crate::cli::output::Output;
 
 /// What makes a model a training step.
 #[derive(Args, Clone, Debug, Default)]
@@ -46,8 +52,39 @@ struct OptimizerArgument {
 }
 
 impl TrainingArguments {
+    /// The model at `path`, or its training step, with what the step trains said.
+    pub fn load(
+        &self,
+        path: &Path,
+        import: &ImportOptions,
+        passes: &Selection,
+        output: &Output,
+    ) -> Result<Model, CliError> {
+        let Some(request) = self.request()? else { return load_model_with(path, import, passes) };
+        refuse_bundle(path)?;
+        let made = Model::import_step(path, import, &request);
+        if let (Err(ModelError::Training(TrainingError::Nothing)), [_, ..]) = (&made, &*request.trainable.included) {
+            let patterns: Vec<String> =
+                request.trainable.included.iter().map(|pattern| format!("`{}`", legible(pattern))).collect();
+            let text = format!(
+                "--trainable {}: no initializer of singles that is not frozen has such a name; integers do not train",
+                patterns.join(", ")
+            );
+            return Err(CliError::Usage(text));
+        }
+        let (model, summary) = made?;
+        request.trainable.idle(&summary.known()).map_or(Ok(()), |pattern| {
+            let text =
+                format!("`{pattern}` is the name of no initializer that could be trained; leave it out or mend it");
+            Err(CliError::Usage(text))
+        })?;
+        summary.warnings.iter().for_each(|warning| output.warning(warning));
+        output.note(&summary.text());
+        Ok(model)
+    }
+
     /// What is asked of a training step; `None` if the model is compiled as it is.
-    pub fn request(&self) -> Result<Option<TrainingRequest>, CliError> {
+    fn request(&self) -> Result<Option<TrainingRequest>, CliError> {
         let (Some(train), Some(optimizer)) = (&self.train, &self.optimizer) else { return Ok(None) };
         Ok(Some(TrainingRequest {
             step: StepOptions {

@@ -8,10 +8,8 @@ use clap::{Args, ValueEnum};
 use warpweave::bench::StepProfile;
 use warpweave::codegen::print::cuda;
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::graph::legible::legible;
 use warpweave::graph::pipeline::{Level, PassId, Selection};
 use warpweave::graph::text::print as graph_text;
-use warpweave::graph::training::TrainingError;
 use warpweave::runtime::bundle::{BundleTarget, TrainingRecord};
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::nvrtc::Nvrtc;
@@ -19,14 +17,14 @@ use warpweave::runtime::sass::Sass;
 use warpweave::runtime::target::Target;
 use warpweave::training::TrainingMemory;
 use warpweave::{
-    Build, BuildError, BuildPhase, BundleRequest, CompiledCode, DeviceCompiler, Model, ModelError, TargetPart, Watcher,
+    Build, BuildError, BuildPhase, BundleRequest, CompiledCode, DeviceCompiler, Model, TargetPart, Watcher,
     WeightsPlace, write_bundle,
 };
 
 use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
 use crate::cli::arguments::import::ImportArguments;
 use crate::cli::arguments::passes::{self as pass_arguments, PassArguments};
-use crate::cli::arguments::program::{Runs, load_model_with, refuse_bundle};
+use crate::cli::arguments::program::Runs;
 use crate::cli::arguments::search::{SearchArguments, note_end};
 use crate::cli::arguments::training::TrainingArguments;
 use crate::cli::error::{CliError, Passed, file_error};
@@ -173,7 +171,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let progress = Progress::new(3 + targets.iter().map(phases).sum::<usize>());
     let mut watch = |phase: BuildPhase| progress.step(&describe(phase));
     progress.step("import");
-    let model = load(arguments, &passes, output)?;
+    let model = arguments.training.load(&arguments.path, &arguments.import.import_options()?, &passes, output)?;
     check_outputs(arguments, Some(&bundle), &model, &targets)?;
     let mut build = Build::with(model, &passes, &mut watch);
     (build.fusion, build.backend) = (arguments.fusion, arguments.backend.choice());
@@ -199,33 +197,6 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     });
     output.result("compile", &value, &text);
     Ok(true)
-}
-
-/// The model, or its training step.
-fn load(arguments: &Arguments, passes: &Selection, output: &Output) -> Result<Model, CliError> {
-    let options = arguments.import.import_options()?;
-    let Some(request) = arguments.training.request()? else {
-        return load_model_with(&arguments.path, &options, passes);
-    };
-    refuse_bundle(&arguments.path)?;
-    let made = Model::import_step(&arguments.path, &options, &request);
-    if let (Err(ModelError::Training(TrainingError::Nothing)), [_, ..]) = (&made, &*request.trainable.included) {
-        let patterns: Vec<String> =
-            request.trainable.included.iter().map(|pattern| format!("`{}`", legible(pattern))).collect();
-        let text = format!(
-            "--trainable {}: no initializer of singles that is not frozen has such a name; integers do not train",
-            patterns.join(", ")
-        );
-        return Err(CliError::Usage(text));
-    }
-    let (model, summary) = made?;
-    request.trainable.idle(&summary.known()).map_or(Ok(()), |pattern| {
-        let text = format!("`{pattern}` is the name of no initializer that could be trained; leave it out or mend it");
-        Err(CliError::Usage(text))
-    })?;
-    summary.warnings.iter().for_each(|warning| output.warning(warning));
-    output.note(&summary.text());
-    Ok(model)
 }
 
 /// Where the bundle goes. A file that is there is replaced only where it is named.
@@ -499,7 +470,7 @@ fn stop_after(arguments: &Arguments, passes: &Selection, last: PassId, output: &
         let text = format!("after {last}, which rewrites {}s, there is only --emit {}", last.level(), names.join(","));
         return Err(CliError::Usage(text));
     }
-    let model = load(arguments, passes, output)?;
+    let model = arguments.training.load(&arguments.path, &arguments.import.import_options()?, passes, output)?;
     check_outputs(arguments, None, &model, &[BundleTarget::Host])?;
     let build = Build::with(model, passes, &mut |_| {});
     build.prepared().verify().map_err(BuildError::from)?;

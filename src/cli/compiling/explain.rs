@@ -11,6 +11,7 @@ use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::fusion::schedule::policy::SyncPolicy;
 use warpweave::graph::TensorProgram;
 use warpweave::graph::legible::legible;
+use warpweave::graph::pipeline::Selection;
 use warpweave::graph::program::{Names, OriginId};
 use warpweave::plan::plan::backend::{Backend, BackendChoice};
 use warpweave::runtime::bundle::BundleTarget;
@@ -22,8 +23,9 @@ use super::explain_partition;
 use super::explain_text as text;
 use super::{explain_machine_code, explain_rejected};
 use crate::cli::arguments::import::ImportArguments;
-use crate::cli::arguments::program::{Runs, load_model};
+use crate::cli::arguments::program::Runs;
 use crate::cli::arguments::search::{SearchArguments, note_end};
+use crate::cli::arguments::training::TrainingArguments;
 use crate::cli::error::{CliError, Passed, file_error};
 use crate::cli::output::{Output, write_file};
 use crate::cli::output_paths::{self, TIMELINE_FILES};
@@ -82,6 +84,8 @@ pub struct Arguments {
     search: SearchArguments,
     #[command(flatten)]
     import: ImportArguments,
+    #[command(flatten)]
+    training: TrainingArguments,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -112,7 +116,8 @@ enum Arena {
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let (arch, timings) = (arguments.search.arch()?, arguments.search.timings()?);
-    let model = load_model(&arguments.path, &arguments.import.import_options()?)?;
+    let import = arguments.import.import_options()?;
+    let model = arguments.training.load(&arguments.path, &import, &Selection::default(), output)?;
     check_outputs(arguments, &model)?;
     let name = model.record.name.clone();
     let mut build = Build::new(model, &mut |_| {});

@@ -4,6 +4,7 @@ mod differences;
 mod dropouts;
 mod fixtures;
 mod kinks;
+mod lookups;
 mod losses;
 mod operators;
 mod options;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     operators::add(&mut suite);
     operators::add_node_tests(&mut suite);
     kinks::add(&mut suite);
+    lookups::add(&mut suite);
     losses::add(&mut suite);
     whole_models::add(&mut suite);
     fixtures::add(&mut suite);

@@ -133,9 +133,12 @@ fn indices_are_in_memory(body: &GroupBody) -> bool {
     })
 }
 
-/// Whether every read of an earlier stage stays at the reader's own point of the tile axes.
+/// Whether every read of an earlier stage stays at the reader's own point of the tile axes. Where one reduces, only reductions
+/// are read so.
 fn stage_reads_are_pointwise(body: &GroupBody, drafts: &[Slim], maps: &[Vec<AxisId>]) -> bool {
     let tile_axis = |earlier: usize, axis: AxisId| maps[earlier].iter().position(|other| *other == axis);
+    let reduces = |draft: &Slim| draft.draft.expr.reducer.is_some();
+    let none_reduces = !drafts.iter().any(reduces);
     body.stages.iter().all(|stage| {
         stage.expr.reads.values().all(|read| {
             let StageSource::Stage(earlier) = stage.sources[read.operand] else { return true };
@@ -143,7 +146,7 @@ fn stage_reads_are_pointwise(body: &GroupBody, drafts: &[Slim], maps: &[Vec<Axis
                 None => index.as_constant() == Some(0),
                 Some(axis) => index.as_axis().map(Id::index) == tile_axis(earlier, *axis),
             });
-            same && read.guard.is_always() && drafts[earlier].draft.expr.reducer.is_some()
+            same && read.guard.is_always() && (none_reduces || reduces(&drafts[earlier]))
         })
     })
 }

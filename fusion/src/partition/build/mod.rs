@@ -93,8 +93,26 @@ pub fn build(program: &TensorProgram, uses: &Uses, members: &BTreeSet<StatementI
     if let Some(body) = opaque_body(program, members) {
         return Some(body);
     }
+    if let Some(body) = build_points(program, uses, members) {
+        return Some(body);
+    }
     let drafts = translated(drafts(program, uses, members, Sharing::Registers)?);
     align::align(program, merged_sums(drafts), Vec::new())
+}
+
+/// The body of members of which none reduces, where what leaves the group is computed once for all that read it at the same
+/// point: `None` if it is read at others, or by no member.
+fn build_points(program: &TensorProgram, uses: &Uses, members: &BTreeSet<StatementId>) -> Option<GroupBody> {
+    let reduces =
+        |member: &StatementId| program.statements[*member].definition.expr().is_none_or(|expr| expr.reducer.is_some());
+    let is_shared = |member: &StatementId| {
+        let output = program.statements[*member].output;
+        uses.leaves(output, members) && uses.readers(output).iter().any(|reader| members.contains(reader))
+    };
+    if members.iter().any(reduces) || !members.iter().any(is_shared) {
+        return None;
+    }
+    align::align(program, drafts(program, uses, members, Sharing::Points)?, Vec::new())
 }
 
 /// The body of `members` at shared-memory level: what does not leave is staged. `None` if no single kernel computes them
@@ -144,6 +162,8 @@ fn reduces_singles(expr: &TensorExpr) -> bool {
 enum Sharing {
     /// In registers; what does not reduce is composed into every reader.
     Registers,
+    /// In registers, as is what does not reduce and leaves the group.
+    Points,
     /// In shared memory too: what is costly and read often is kept there.
     SharedMemory,
 }
@@ -191,7 +211,8 @@ impl Bodies<'_> {
         if leaves || kept {
             self.drafts.push(DraftStage { expr: expr.clone(), sources: sources.clone(), tensor, leaves });
         }
-        if !kept {
+        let shared = leaves && self.sharing == Sharing::Points;
+        if !kept && !shared {
             self.inlined.insert(tensor, (expr, sources));
         }
         Some(())
@@ -250,7 +271,7 @@ impl Bodies<'_> {
         let read: Vec<(usize, usize)> = read.collect();
         let alone = |draft: &DraftStage| !draft.leaves && self.uses.readers(draft.tensor).len() == 1;
         let &(draft, position) = read.iter().max()?;
-        let together = read.len() == 1 || self.sharing == Sharing::Registers;
+        let together = read.len() == 1 || self.sharing != Sharing::SharedMemory;
         let producer = &self.drafts[draft];
         let reduces = |draft: &DraftStage| draft.expr.reducer.is_some();
         let fits = read.iter().all(|(draft, _)| alone(&self.drafts[*draft]) && reduces(&self.drafts[*draft]));

@@ -5,19 +5,36 @@ use super::rebuild::Rebuild;
 use crate::expr::{BinaryOp, Reducer, Scalar, TensorExpr, merge_operands, substitute};
 use crate::program::{Definition, Statement, TensorId, TensorProgram};
 
-/// The program with every statement that only moves data composed into its readers. Such a statement remains only where
-/// its tensor is an output or part of a concat.
+/// The program with every statement that only moves data composed into its readers. Such a statement remains where its tensor
+/// is an output or part of a concat, and where it moves what an index names and is read much more often than it has elements.
+///
+/// A kernel of a sum of products reads each of its elements once a tile, whatever the products are.
 pub fn inline_views(program: &TensorProgram) -> TensorProgram {
-    inlined(program, |_, _| true)
+    inlined(program, |reader, movement| {
+        movement.indirect_indices().is_empty()
+            || sums_products(reader)
+            || points(reader) <= points(movement).saturating_mul(MOST_READS)
+    })
 }
 
 /// The same, but sums of products do not read at places that other tensors name: processors gather rows once, and then read
 /// them as they lie.
 pub fn inline_lines(program: &TensorProgram) -> TensorProgram {
-    let sums_products = |reader: &TensorExpr| {
-        reader.reducer == Some(Reducer::Sum) && matches!(reader.body, Scalar::Binary(BinaryOp::Multiply, ..))
-    };
-    inlined(program, |reader, movement| !sums_products(reader) || movement.indirect_indices().is_empty())
+    inlined(program, |reader, movement| {
+        movement.indirect_indices().is_empty()
+            || (!sums_products(reader) && points(reader) <= points(movement).saturating_mul(MOST_READS))
+    })
+}
+
+/// Most reads of an element that an index names, each of which checks the index, where it is not gathered once instead.
+const MOST_READS: usize = 16;
+
+fn points(expr: &TensorExpr) -> usize {
+    expr.axes.values().map(|axis| axis.extent).fold(1, usize::saturating_mul)
+}
+
+fn sums_products(expr: &TensorExpr) -> bool {
+    expr.reducer == Some(Reducer::Sum) && matches!(expr.body, Scalar::Binary(BinaryOp::Multiply, ..))
 }
 
 /// The program with statements that only move data composed into those of their readers that `may_read` allows.

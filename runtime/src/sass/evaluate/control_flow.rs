@@ -1,5 +1,7 @@
 //! Jumps, calls, convergence and barriers: where each lane goes on.
 
+use std::ops::Range;
+
 use super::super::error::CodeError;
 use super::super::instruction::Code;
 use super::super::operand::Operand;
@@ -85,7 +87,8 @@ pub fn execute(
     }))
 }
 
-/// The lanes that take a jump. What was polled takes the shorter way to an end; data falls through.
+/// The lanes that take a jump. What was polled takes the shorter way to an end. Data falls through, but around what records a
+/// faulty index: indices name places.
 fn resolve(ways: &Ways<'_>, place: usize, mask: u32, condition: Bits, unknowns: &mut Unknowns) -> u32 {
     let known = condition.set & condition.known & mask;
     let unknown = mask & !condition.known;
@@ -95,10 +98,21 @@ fn resolve(ways: &Ways<'_>, place: usize, mask: u32, condition: Bits, unknowns: 
     let code = &ways.machine.code[place];
     let polled = unknown & condition.polled;
     unknowns.polls += u64::from(polled != 0);
+    if polled == 0 && code.target.is_some_and(|target| records_index(ways.machine, place + 1..target)) {
+        return known | unknown;
+    }
     unknowns.jumps += u64::from(unknown != polled);
     let shorter = code.operation == Operation::Bra
         && code.target.is_some_and(|target| ways.reach.from(target) < ways.reach.from(place + 1));
     if shorter { known | polled } else { known }
+}
+
+/// Whether a stretch of code takes a maximum with a word of global memory, which only records of faulty indices do.
+fn records_index(machine: &MachineCode, mut places: Range<usize>) -> bool {
+    places.any(|place| {
+        let code = &machine.code[place];
+        code.operation == Operation::Redg && code.has(Modifier::Max)
+    })
 }
 
 /// Moves lanes to the next instruction.
