@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use super::extremes::{Reduction, Summed};
 use super::lookup::scatter_add;
+use super::parts::{Part, sum_of, whole};
 use super::points::Points;
 use crate::arena::Arena;
-use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Reducer, Scalar, TensorExpr, merge_operands};
+use crate::expr::{Index, Reducer, TensorExpr, merge_operands};
 use crate::legible::legible;
 use crate::ops::movement;
 use crate::program::{Definition, Differentiable, Origin, OriginId, Phase, ProgramBuilder, Statement, TensorId, Ties};
-use crate::types::ElementType;
 
 /// Why a program has no gradients.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -43,7 +43,8 @@ pub fn append_gradients(
     }
     let mut backward = Backward { program, depends, parts: BTreeMap::new(), origins: BTreeMap::new() };
     for &(output, seed) in seeds {
-        backward.parts.entry(output).or_default().push(seed);
+        let part = Part::whole(seed, backward.program.ty(output));
+        backward.parts.entry(output).or_default().push(part);
     }
     for (statement, ties) in statements.iter().rev() {
         backward.statement(statement, *ties)?;
@@ -62,7 +63,7 @@ struct Backward<'p> {
     /// Whether a tensor depends on one whose gradient is wanted, or is one.
     depends: Arena<TensorId, bool>,
     /// What has been found of each tensor's gradient.
-    parts: BTreeMap<TensorId, Vec<TensorId>>,
+    parts: BTreeMap<TensorId, Vec<Part>>,
     /// The nodes of the model again, as those whose gradients are computed.
     origins: BTreeMap<OriginId, OriginId>,
 }
@@ -70,13 +71,10 @@ struct Backward<'p> {
 impl Backward<'_> {
     /// The sum of what has been found of a tensor's gradient.
     fn adjoint(&mut self, tensor: TensorId) -> Option<TensorId> {
-        let parts = self.parts.get(&tensor)?.clone();
-        let sum = match parts.as_slice() {
-            [] => return None,
-            [part] => *part,
-            parts => add(self.program, parts),
-        };
-        self.parts.insert(tensor, vec![sum]);
+        let parts = self.parts.remove(&tensor)?;
+        let ty = self.program.ty(tensor).clone();
+        let sum = sum_of(self.program, &ty, parts);
+        self.parts.insert(tensor, vec![Part::whole(sum, &ty)]);
         Some(sum)
     }
 
@@ -172,9 +170,10 @@ impl Backward<'_> {
                 continue;
             }
             let lookup = points.lookup(read);
+            let mut region = points.region(read);
             let (of, source) = match &lookup {
                 Some(lookup) => points.with_slices(read, lookup),
-                None => (points.clone(), read),
+                None => points.with_region(read, &region),
             };
             let Some(gradient) = of.gradient([read, source], &ty, scale, forward.as_ref()) else { continue };
             let mut all = operands.to_vec();
@@ -186,8 +185,9 @@ impl Backward<'_> {
             if let (Some(lookup), Some(keys)) = (lookup, keys) {
                 let table = self.program.ty(target).clone();
                 part = scatter_add(self.program, &table, lookup.dimension, [part, keys]);
+                region = whole(&table);
             }
-            self.parts.entry(target).or_default().push(part);
+            self.parts.entry(target).or_default().push(Part { tensor: part, region });
         }
     }
 
@@ -210,7 +210,7 @@ impl Backward<'_> {
                 starts[axis] = start as i64;
                 let steps = vec![1; ty.shape.len()];
                 let slice = movement::slice(self.program, adjoint, &starts, &steps, &ty.shape);
-                self.parts.entry(part).or_default().push(slice);
+                self.parts.entry(part).or_default().push(Part::whole(slice, &ty));
             }
             start += extent;
         }
@@ -226,22 +226,4 @@ fn identity(expr: &TensorExpr) -> Option<usize> {
         axis.is_some_and(|axis| index.as_axis() == Some(axis)) || (extent == 1 && *index == Index::constant(0))
     });
     (same && read.guard.is_always() && expr.output() == expr.operands[read.operand]).then_some(read.operand)
-}
-
-/// Appends the sum of tensors of one type.
-fn add(program: &mut ProgramBuilder, parts: &[TensorId]) -> TensorId {
-    let ty = program.ty(parts[0]).clone();
-    let mut expr = ExprBuilder::new();
-    let axes: Vec<AxisId> = expr.parallels(&ty.shape);
-    let index: Vec<Index> = axes.iter().map(|&axis| Index::axis(axis)).collect();
-    let reads: Vec<Scalar> = parts
-        .iter()
-        .map(|_| {
-            let operand = expr.operand(&ty);
-            expr.read(operand, index.clone())
-        })
-        .collect();
-    let sum = reads.into_iter().reduce(|all, next| all.binary(BinaryOp::Add, next));
-    let sum = sum.unwrap_or_else(|| Scalar::literal(ElementType::F32, 0.0));
-    program.compute(expr.map(ty.element, sum), parts)
 }

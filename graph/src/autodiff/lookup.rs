@@ -57,8 +57,7 @@ impl Points {
     /// The same points with one more operand, the slices `[slices, …the table's other dimensions]`, and the read that gives
     /// from it what `read` gives.
     pub fn with_slices(&self, read: ReadId, lookup: &Lookup) -> (Self, ReadId) {
-        let mut points = self.clone();
-        let Read { operand, mut index, guard, fill } = self.expr.reads[read].clone();
+        let Read { operand, mut index, .. } = self.expr.reads[read].clone();
         let TensorType { element, shape } = self.expr.operands[operand].clone();
         let mut extents = shape.to_vec();
         extents.remove(lookup.dimension);
@@ -68,10 +67,7 @@ impl Points {
             number.times(self.expr.axes[axis].extent as i64).add(&Index::axis(axis))
         });
         index.insert(0, number);
-        points.expr.operands.push(TensorType { element, shape: extents.into() });
-        let operand = points.expr.operands.len() - 1;
-        let slices = points.expr.reads.push(Read { operand, index, guard, fill });
-        (points, slices)
+        self.with_source(read, TensorType { element, shape: extents.into() }, index)
     }
 
     /// The place of each slice, `[slices]`, over the points' operands.

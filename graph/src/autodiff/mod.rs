@@ -15,7 +15,9 @@ mod extremes;
 mod lookup;
 mod normal_form;
 mod partial;
+mod parts;
 mod points;
+mod stacked;
 mod system;
 
 pub use backward::{AutodiffError, append_gradients};

@@ -84,6 +84,15 @@ impl Points {
         Some(shifted.transposed(&target, [source, adjoint_read], finished))
     }
 
+    /// The same points with one more operand, and the read that gives from it at this index what `read` gives.
+    pub fn with_source(&self, read: ReadId, ty: TensorType, index: Vec<Index>) -> (Self, ReadId) {
+        let mut points = self.clone();
+        points.expr.operands.push(ty);
+        let operand = points.expr.operands.len() - 1;
+        let source = points.expr.reads.push(Read { operand, index, ..self.expr.reads[read].clone() });
+        (points, source)
+    }
+
     /// The number with which what a read gives is multiplied, if the scalar is linear in it.
     pub fn number(&self, read: ReadId) -> Option<f64> {
         let seed = Chain::new(self.expr.element, Scalar::literal(self.expr.element, 1.0));

@@ -247,7 +247,8 @@ impl Recurrent {
         Some(expr.read(operand, index))
     }
 
-    /// Appends `state · recurrentᵀ` for some rows of the recurrent weight, `[batch, rows]`; the epilogue may read more.
+    /// Appends `state · recurrentᵀ` for some rows of the recurrent weight, `[1, batch, rows]` as a step of a projection; the
+    /// epilogue may read more.
     /// `None` if the state is zero.
     pub fn recur(
         &self,
@@ -259,8 +260,8 @@ impl Recurrent {
         addends: &[Addend],
     ) -> Option<TensorId> {
         let mut expr = ExprBuilder::new();
-        let axes = expr.parallels(&[extents.batch, rows.len()]);
-        let (batch, row) = (Index::axis(axes[0]), Index::axis(axes[1]));
+        let axes = expr.parallels(&[1, extents.batch, rows.len()]);
+        let (batch, row) = (Index::axis(axes[1]), Index::axis(axes[2]));
         let feature = Index::axis(expr.reduced(extents.hidden));
         let mut operands = Vec::new();
         let read = self.read(state, batch.clone(), feature.clone(), &mut expr, &mut operands, program)?;
@@ -323,7 +324,7 @@ pub enum AddendKind {
         /// The row of the bias that belongs to row 0.
         first: usize,
     },
-    /// `[batch, row]`.
+    /// `[0, batch, row]` of one step.
     Plain,
 }
 
@@ -335,7 +336,7 @@ impl Addend {
             AddendKind::Bias { direction, first } => {
                 vec![Index::constant(direction as i64), row.plus(first as i64)]
             }
-            AddendKind::Plain => vec![batch.clone(), row.clone()],
+            AddendKind::Plain => vec![Index::constant(0), batch.clone(), row.clone()],
         }
     }
 }
