@@ -11,7 +11,7 @@ use crate::program::{Definition, Statement, StatementId, TensorId, TensorProgram
 
 /// The program with every reduction whose slices are consumed one after another computed a slice at a time.
 ///
-/// A slice holds one coordinate of one dimension. Each reads the constants of the whole reduction again, so this is done
+/// A slice holds one coordinate of one dimension. Each reads the constants and states of the whole reduction again, so this is done
 /// only while those of all such reductions come to no more than `most_constant_bytes`.
 pub fn slice_reductions(program: &TensorProgram, most_constant_bytes: usize) -> TensorProgram {
     let uses = Uses::of(program);
@@ -22,7 +22,9 @@ pub fn slice_reductions(program: &TensorProgram, most_constant_bytes: usize) -> 
         .collect();
     let constants: BTreeSet<TensorId> =
         sliced.keys().flat_map(|&id| program.statements[id].operands.iter().copied()).collect();
-    let bytes = constants.into_iter().filter_map(|tensor| program.constant(tensor)).map(|value| value.ty().bytes());
+    let is_weight =
+        |tensor: &TensorId| program.constant(*tensor).is_some() || program.states().any(|(state, _)| state == *tensor);
+    let bytes = constants.into_iter().filter(is_weight).map(|tensor| program.tensors[tensor].ty.bytes());
     if sliced.is_empty() || bytes.sum::<usize>() > most_constant_bytes {
         return program.clone();
     }
@@ -55,11 +57,17 @@ fn coordinates(
         let statement = &program.statements[reader];
         let Definition::Compute(expr) = &statement.definition else { return None };
         for read in expr.reads.values().filter(|read| statement.operands[read.operand] == tensor) {
-            let coordinate = read.index[dimension].as_constant()?;
+            let coordinate = coordinate(expr, &read.index[dimension])?;
             found.entry(coordinate).or_insert(reader);
         }
     }
     Some(found)
+}
+
+/// The one place that an index of an expression names, if it is one.
+fn coordinate(expr: &TensorExpr, index: &Index) -> Option<i64> {
+    let range = index.is_free_of_reads().then(|| index.range(&|axis| expr.range(axis)))?;
+    (range.minimum == range.maximum).then_some(range.minimum)
 }
 
 /// Whether each of these readers, in program order, depends on the one before it.
@@ -112,7 +120,8 @@ impl Slicer<'_> {
             let Some(&tensor) = statement.operands.get(expr.reads[read].operand) else { continue };
             let producer = self.program.producer(tensor);
             let Some((&id, &dimension)) = producer.and_then(|id| self.sliced.get_key_value(&id)) else { continue };
-            let coordinate = expr.reads[read].index[dimension].as_constant().expect("every reader reads one slice");
+            let coordinate = coordinate(&expr, &expr.reads[read].index[dimension]);
+            let coordinate = coordinate.expect("every reader reads one slice");
             let slice = self.slice(id, dimension, coordinate);
             operands.push(Some(slice));
             expr.operands.push(self.builder.ty(slice).clone());
