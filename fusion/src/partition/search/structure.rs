@@ -1,7 +1,11 @@
-//! Structural keys: sets of statements with equal keys have the same body up to names, and the same cost.
+//! Structural keys: sets of statements with equal keys have the same body up to names and which slices they read, and the same
+//! cost.
+
+use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 use warpweave_graph::arena::Arena;
+use warpweave_graph::expr::{Index, TensorExpr};
 use warpweave_graph::procedure::Procedure;
 use warpweave_graph::program::{Definition, StatementId, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
@@ -26,13 +30,13 @@ const OUTSIDE: u32 = 1 << 31;
 impl Structures {
     pub(crate) fn new(program: &TensorProgram, layouts: &Arena<TensorId, Layout>) -> Self {
         let mut known = FxHashMap::default();
-        let mut number = |procedure: Option<Procedure>, expr| {
+        let mut number = |procedure: Option<Procedure>, expr: Cow<'_, TensorExpr>| {
             let next = known.len() as u32;
-            *known.entry((procedure, expr)).or_insert(next)
+            *known.entry((procedure, expr.into_owned())).or_insert(next)
         };
         let definitions = program.statements.values().map(|statement| match &statement.definition {
-            Definition::Compute(expr) => number(None, expr),
-            Definition::Opaque(opaque) => number(Some(opaque.procedure), &opaque.access),
+            Definition::Compute(expr) => number(None, at_first_slices(expr, &statement.operands, layouts)),
+            Definition::Opaque(opaque) => number(Some(opaque.procedure), Cow::Borrowed(&opaque.access)),
             Definition::Concat { .. } => u32::MAX,
         });
         let definitions = definitions.collect();
@@ -69,4 +73,35 @@ impl Structures {
         }
         StructuralKey(words)
     }
+}
+
+/// Slices whose distance is a multiple of so many elements are aligned alike for every vector.
+const ALIGNED_ELEMENTS: usize = 16;
+
+/// The expression with the first slice in place of another wherever all reads of an operand read the same one, aligned as the
+/// first is: a step of a sequence costs what any other does.
+fn at_first_slices<'e>(
+    expr: &'e TensorExpr,
+    operands: &[TensorId],
+    layouts: &Arena<TensorId, Layout>,
+) -> Cow<'e, TensorExpr> {
+    let slice = |index: &Index| {
+        let range = index.is_free_of_reads().then(|| index.range(&|axis| expr.range(axis)))?;
+        (range.minimum == range.maximum).then_some(range.minimum)
+    };
+    let mut moved = Cow::Borrowed(expr);
+    for (position, operand) in operands.iter().enumerate() {
+        let strides = &layouts[*operand].strides;
+        for dimension in (0..strides.len()).filter(|&at| strides[at].is_multiple_of(ALIGNED_ELEMENTS)) {
+            let mut reads = expr.reads.iter().filter(|(_, read)| read.operand == position);
+            let Some(place) = reads.next().and_then(|(_, read)| slice(&read.index[dimension])) else { continue };
+            if place == 0 || !reads.all(|(_, read)| slice(&read.index[dimension]) == Some(place)) {
+                continue;
+            }
+            for read in moved.to_mut().reads.values_mut().filter(|read| read.operand == position) {
+                read.index[dimension] = Index::constant(0);
+            }
+        }
+    }
+    moved
 }
