@@ -12,6 +12,7 @@
 mod backward;
 mod chain;
 mod extremes;
+mod factors;
 mod lookup;
 mod normal_form;
 mod partial;

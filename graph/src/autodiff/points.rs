@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::chain::{Chain, Finished, Known, sum, times};
+use super::factors::with_common_factors_outside;
 use super::partial::Differentiated;
 use super::system::{Solution, System};
 use crate::arena::{Arena, Id};
@@ -223,6 +224,7 @@ fn summed(expr: &TensorExpr, scale: f64, target: &TensorType, solution: &Solutio
     } else {
         moved.reducer = Some(Reducer::Sum);
         moved.epilogue = (scale != 1.0).then(|| times(Scalar::Reduced, scale, target.element));
+        moved = with_common_factors_outside(moved);
     }
     with_used_reads(&moved)
 }
