@@ -8,6 +8,7 @@ use warpweave_fusion::schedule::simulation::plan::simulate_plan;
 use warpweave_fusion::schedule::simulation::{Jitter, Simulation};
 use warpweave_graph::program::{Names, Phase, TensorProgram};
 use warpweave_plan::plan::{ExecutionPlan, Instruction, ROperator};
+use warpweave_plan::template::Template;
 use warpweave_runtime::bundle::{BundleTarget, TrainingRecord};
 
 use crate::training::TrainingMemory;
@@ -34,6 +35,10 @@ pub struct PhaseTime {
     pub busy_share: f64,
     /// Of the step's time along the critical path. What the phases leave is spent in exchanges and between rTasks.
     pub critical_share: f64,
+    /// Multiply-adds of its sums of products.
+    pub multiply_adds: u64,
+    /// Those of them that the contraction, attention and weight-stationary templates compute.
+    pub product_multiply_adds: u64,
 }
 
 /// One run of a step on a target.
@@ -127,6 +132,12 @@ fn phases(plan: &ExecutionPlan, run: &Simulation, program: &TensorProgram) -> Ve
     all.filter_map(|(unit, at)| time(unit, at)).for_each(|(phase, time)| busy[phase] += time);
     let path = run.critical_path();
     path.iter().filter_map(|&(unit, at)| time(unit, at)).for_each(|(phase, time)| critical[phase] += time);
+    let (mut sums, mut products) = ([0; Phase::ALL.len()], [0; Phase::ALL.len()]);
+    for operator in operators.values() {
+        let (phase, count) = (phase_of(operator, &program.names) as usize, operator.body.multiply_adds());
+        sums[phase] += count;
+        products[phase] += if is_product(operator.params.template) { count } else { 0 };
+    }
     let part = |time: f64, whole: f64| if whole > 0.0 { time / whole } else { 0.0 };
     let whole: f64 = busy.iter().sum();
     let phase = |phase: Phase| PhaseTime {
@@ -134,6 +145,16 @@ fn phases(plan: &ExecutionPlan, run: &Simulation, program: &TensorProgram) -> Ve
         busy_seconds: busy[phase as usize] * 1e-6,
         busy_share: part(busy[phase as usize], whole),
         critical_share: part(critical[phase as usize], run.makespan),
+        multiply_adds: sums[phase as usize],
+        product_multiply_adds: products[phase as usize],
     };
     Phase::ALL.map(phase).to_vec()
+}
+
+/// Whether a template is one for products.
+fn is_product(template: Template) -> bool {
+    match template {
+        Template::Contraction(_) | Template::Attention(_) | Template::WeightStationary => true,
+        Template::Pointwise(_) | Template::Row(_) | Template::Staged | Template::Opaque => false,
+    }
 }

@@ -42,6 +42,17 @@ fn a_plan_is_explained_in_figures_picture_and_trace() {
 }
 
 #[test]
+fn a_training_step_is_explained_as_the_model_is_compiled() {
+    let path = model("mlp", "model.onnx").replace("models", "training");
+    let step = ["--train", "loss=cross_entropy", "--optimizer", "sgd,lr=0.1"];
+    let inference = succeed(&["explain", &path, "--plan"]);
+    let told = succeed(&[&["explain", &path, "--plan"][..], &step].concat());
+    assert!(told["tasks"].as_u64() > inference["tasks"].as_u64(), "a step does more than its forward pass");
+    let alone = tool(&["explain", &path, "--train", "loss=cross_entropy"]);
+    assert_eq!(alone.status.code(), Some(2), "a loss without an optimizer is wrong usage");
+}
+
+#[test]
 fn the_same_plan_is_explained_in_the_same_words() {
     let path = model("mobilenet_v2", "torchscript.onnx");
     let told = || {

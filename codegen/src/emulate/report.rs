@@ -284,6 +284,8 @@ pub struct Counts {
     pub lane_operations: u64,
     /// Those of them on `F32`, two a fused multiply-add; conversions and selections are none.
     pub float_operations: u64,
+    /// Fused multiply-adds of active lanes; 0 unless asked for.
+    pub multiply_adds: u64,
     /// 32-byte sectors that loads of global memory touch, summed over warp accesses; 0 unless asked for.
     pub load_sectors: u64,
     /// The same of stores.
@@ -307,6 +309,7 @@ impl AddAssign for Counts {
         self.instructions += other.instructions;
         self.lane_operations += other.lane_operations;
         self.float_operations += other.float_operations;
+        self.multiply_adds += other.multiply_adds;
         self.load_sectors += other.load_sectors;
         self.store_sectors += other.store_sectors;
         self.global_loads += other.global_loads;

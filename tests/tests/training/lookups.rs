@@ -43,7 +43,7 @@ fn check(case: &Case) {
     let written = |extents: &[usize]| extents.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
     let text = format!(
         "graph \"g\"\nv0 \"x\": f64[{}] = input\nv1 \"i\": i64[{rows}x{columns}] = input\n\
-         v2 \"y\": f64[{}] = Gather \"n\" (v0, v1) {{axis = int {dimension}}}\ninput v0\ninput v1\noutput v2\n",
+         v2 \"y\": f64[{}] = Gather \"n\" (v0, v1) {{axis = int {dimension}}}\ninput v0, v1\noutput v2\n",
         written(table),
         written(&extents)
     );

@@ -8,6 +8,7 @@ mod lookups;
 mod losses;
 mod operators;
 mod options;
+mod products;
 mod steps;
 mod updates;
 mod whole_models;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     fixtures::add(&mut suite);
     options::add(&mut suite);
     dropouts::add(&mut suite);
+    products::add(&mut suite);
     updates::add(&mut suite);
     suite.run()
 }

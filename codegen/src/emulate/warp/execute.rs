@@ -282,6 +282,8 @@ impl Core {
                     let counts = world.counts();
                     counts.lane_operations += lanes;
                     counts.float_operations += lanes * statistics::float_operations(&instruction);
+                    let fused = matches!(instruction, Instruction::FusedMultiplyAdd { .. });
+                    counts.multiply_adds += lanes * u64::from(fused);
                 }
                 continue;
             };

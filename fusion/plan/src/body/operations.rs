@@ -1,6 +1,6 @@
 //! What a group computes, as a number of scalar operations.
 
-use warpweave_graph::expr::{AxisKind, TensorExpr};
+use warpweave_graph::expr::{AxisKind, BinaryOp, Reducer, Scalar, TensorExpr};
 
 use crate::body::{GroupBody, Stage};
 use crate::template::opaque;
@@ -13,6 +13,17 @@ impl GroupBody {
             None => expr_operations(&stage.expr),
         };
         self.staged.iter().chain(&self.stages).map(operations).sum()
+    }
+
+    /// Multiply-adds of the sums of products of the whole group.
+    pub fn multiply_adds(&self) -> u64 {
+        let of_stage = |stage: &Stage| match (stage.expr.reducer, &stage.expr.body) {
+            (Some(Reducer::Sum), Scalar::Binary(BinaryOp::Multiply, ..)) => {
+                stage.expr.axes.values().map(|axis| axis.extent as u64).product()
+            }
+            _ => 0,
+        };
+        self.staged.iter().chain(&self.stages).map(of_stage).sum()
     }
 }
 
