@@ -155,8 +155,8 @@ impl<'a> Planner<'a> {
     pub(crate) fn planned(self) -> (Self, PlacedPlan) {
         let policies: &[SyncPolicy] = match (&self.options.sync, self.tagging) {
             (Some(sync), _) => std::slice::from_ref(sync),
-            (None, Tagging::Nothing) => &[SyncPolicy::TILE, SyncPolicy::BARRIER],
-            (None, Tagging::Sums | Tagging::Factors) => &[SyncPolicy::TILE],
+            (None, Tagging::Nothing) => &[SyncPolicy::TILE, SyncPolicy::BARRIER, SyncPolicy::IN_ORDER],
+            (None, Tagging::Sums | Tagging::Factors) => &[SyncPolicy::TILE, SyncPolicy::IN_ORDER],
         };
         let placed: Vec<PlacedPlan> = policies.par_iter().map(|sync| self.plan(*sync)).collect();
         let fastest = placed.into_iter().reduce(PlacedPlan::faster).expect("there are policies");
