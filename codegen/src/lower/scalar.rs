@@ -373,14 +373,16 @@ impl<'p> Point<'p> {
         emit_index(emitter, expr, index, &self.coordinates())
     }
 
-    /// Checks the indices that other indices use.
+    /// Checks the indices that other indices use. The loads of all of them are under way before the first is waited for.
     pub(crate) fn load_indirect<'i>(
         &mut self,
         emitter: &mut Emitter,
-        mut indices: impl Iterator<Item = &'i Index>,
+        indices: impl Iterator<Item = &'i Index>,
     ) -> Result<(), LowerError> {
-        indices
-            .try_for_each(|index| index.indirect_indices().into_iter().try_for_each(|place| self.check(emitter, place)))
+        let unknown = |place: &IndirectIndex| !self.places.contains_key(place);
+        let places: Vec<IndirectIndex> = indices.flat_map(Index::indirect_indices).filter(unknown).collect();
+        places.iter().try_for_each(|place| self.read(emitter, place.read).map(|_| ()))?;
+        places.into_iter().try_for_each(|place| self.check(emitter, place))
     }
 
     pub(crate) fn coordinates(&self) -> Coordinates<'_> {

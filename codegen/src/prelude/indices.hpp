@@ -12,7 +12,7 @@ WW_FUNCTION ww_u32 ww_check_index(
     ww_buffers const& buffers, ww_u32 value, ww_u32 extent, ww_u32 element, ww_u64 record) {
   bool const is_negative = (int)value < 0;
   ww_u32 const place = is_negative ? value + extent : value;
-  if (place < extent) return place;
+  if (WW_USUAL(place < extent)) return place;
   ww_record_index(buffers, record, element, ww_extend(value));
   return is_negative ? 0u : extent - 1u;
 }
@@ -20,7 +20,7 @@ WW_FUNCTION ww_u32 ww_check_index(
     ww_buffers const& buffers, ww_u64 value, ww_u32 extent, ww_u32 element, ww_u64 record) {
   bool const is_negative = (long long)value < 0;
   ww_u64 const place = is_negative ? value + extent : value;
-  if (place < extent) return (ww_u32)place;
+  if (WW_USUAL(place < extent)) return (ww_u32)place;
   ww_record_index(buffers, record, element, value);
   return is_negative ? 0u : extent - 1u;
 }
