@@ -70,6 +70,11 @@ impl KernelCost for EstimatedCost {
         own.tile_cycles(&kernel) / self.arch.cycles_per_microsecond.value
     }
 
+    fn call_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        pricing(&params.template).call_cycles(&Kernel::uncounted(&self.arch, body, params))
+            / self.arch.cycles_per_microsecond.value
+    }
+
     fn prologue_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
         if sides.is_empty() {
             return 0.0;

@@ -112,6 +112,10 @@ impl KernelCost for RecordedCost {
             * self.body(&without_staged_operands(body, params)).task_ratio(params)
     }
 
+    fn call_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        self.estimate.call_microseconds(body, params) * self.body(body).task_ratio(params)
+    }
+
     fn prologue_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
         self.estimate.prologue_microseconds(body, params, sides)
             * self.body(&without_staged_operands(body, params)).task_ratio(params)

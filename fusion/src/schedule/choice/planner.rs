@@ -19,6 +19,7 @@ use crate::schedule::memory::ArenaPolicy;
 use crate::schedule::options::{PlanOptions, Planned};
 use crate::schedule::placement::justify;
 use crate::schedule::placement::{Placement, Time, Work, nanoseconds, policies};
+use crate::schedule::streams::calls::Calls;
 use crate::schedule::streams::factors;
 use crate::schedule::streams::synchronise;
 use crate::schedule::streams::synchronise::Streams;
@@ -45,6 +46,7 @@ pub(crate) struct Planner<'a> {
     operators: Arena<OperatorId, ROperator>,
     memory: MemoryPlan,
     polls: Polls,
+    calls: Calls,
     pub(crate) edges: Arena<OperatorId, Vec<edges::Edge>>,
     affinity: crate::schedule::placement::affinity::Affinity,
 }
@@ -101,6 +103,7 @@ impl<'a> Planner<'a> {
         let boxes = TileBoxes::of(&operators);
         let edges = edges::edges(&operators, &memory, &boxes);
         let affinity = crate::schedule::placement::affinity::Affinity::of(&operators);
+        let calls = Calls::of(&operators, cost);
         let polls = Polls::of_operators(&operators, &memory, || boxes);
         Some(Self {
             options,
@@ -111,6 +114,7 @@ impl<'a> Planner<'a> {
             operators,
             memory,
             polls,
+            calls,
             edges,
             affinity,
         })
@@ -242,8 +246,9 @@ impl<'a> Planner<'a> {
         let placed = memory::place(self.memory.clone(), program, operators, placement, arena, idle);
         let streams = synchronise::synchronise(&self.work(bands), placement, &placed.after, *units);
         let streams = self.with_loads(streams, &placed.memory);
-        let segment =
-            PersistentSegment { operators: operators.clone(), counters: streams.counters, streams: streams.streams };
+        let mut operators = operators.clone();
+        self.calls.add_beginnings(&mut operators, &streams.streams);
+        let segment = PersistentSegment { operators, counters: streams.counters, streams: streams.streams };
         let makespan = simulate::makespan(&segment, &self.polls, costs);
         let plan = ExecutionPlan { segments: vec![Segment::Persistent(segment)], memory: placed.memory };
         Planned {

@@ -5,14 +5,14 @@ use crate::cost::bound::OperandLevel;
 use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
-use crate::cost::instructions::{BARRIER_CYCLES, arithmetic};
+use crate::cost::instructions::{BARRIER_CYCLES, arithmetic, branching};
 use crate::template::contraction::counts::ContractionModel;
 use crate::template::contraction::host_tiles;
 use crate::template::kernel::Kernel;
 use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{BinaryOp, Scalar, TensorExpr};
+use warpweave_graph::expr::TensorExpr;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::contraction::Contraction;
@@ -209,7 +209,7 @@ impl SideLoads {
             if decode + checks > 0.0 {
                 found.chain = found.chain.max(DEPENDENT_CYCLES * (decode + checks + LOAD_INSTRUCTIONS));
             }
-            let in_turn = if diverges(factor) { trips * width } else { 1.0 };
+            let in_turn = if branching(factor) > 0.0 { trips * width } else { 1.0 };
             found.evaluated += DEPENDENT_CYCLES * computed * in_turn;
             found.slots += side.elements() as f64;
         }
@@ -237,15 +237,6 @@ impl Bringing {
             Self::Computation => conditions as f64 * BRANCH_CYCLES,
         }
     }
-}
-
-/// Whether what computes a scalar branches, so that several are computed one after another.
-fn diverges(scalar: &Scalar) -> bool {
-    let mut found = false;
-    scalar.visit(&mut |part| {
-        found |= matches!(part, Scalar::Binary(BinaryOp::Divide | BinaryOp::Remainder | BinaryOp::Power, ..));
-    });
-    found
 }
 
 /// Cycles in which the schedulers issue so many instructions of every thread.
