@@ -103,7 +103,7 @@ impl<'a> Planner<'a> {
         let boxes = TileBoxes::of(&operators);
         let edges = edges::edges(&operators, &memory, &boxes);
         let affinity = crate::schedule::placement::affinity::Affinity::of(&operators);
-        let calls = Calls::of(&operators, cost);
+        let calls = Calls::of(&operators, &memory, cost);
         let polls = Polls::of_operators(&operators, &memory, || boxes);
         Some(Self {
             options,

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
-use warpweave_plan::plan::{Instruction, OperatorId, ROperator, RTask};
+use warpweave_plan::plan::{EdgeKind, Instruction, MemoryPlan, OperatorId, ROperator, RTask};
 use warpweave_plan::template::tile::ScheduleParams;
 use warpweave_plan::template::weight_stationary::reads::resident_reads;
 
@@ -15,17 +15,17 @@ pub(crate) struct Calls(Arena<OperatorId, Option<Call>>);
 
 #[derive(Clone, Copy)]
 struct Call {
-    /// Those of one kind may follow one another in a call: the same constants stay on chip under the same parameters. Steps
-    /// of a recurrence differ in places that are operands of one kernel.
+    /// Those of one kind may follow one another in a call: the same constants stay on chip under the same parameters, and
+    /// the same of their values carry marks. Steps of a recurrence differ in places that are operands of one kernel.
     kind: usize,
     /// Microseconds that a call takes once.
     microseconds: f64,
 }
 
 impl Calls {
-    /// The calls of rOperators under a cost model.
-    pub(crate) fn of(operators: &Arena<OperatorId, ROperator>, cost: &dyn KernelCost) -> Self {
-        let mut kinds: FxHashMap<(&ScheduleParams, usize, Vec<TensorId>), Call> = FxHashMap::default();
+    /// The calls of rOperators that exchange values through `memory`, under a cost model.
+    pub(crate) fn of(operators: &Arena<OperatorId, ROperator>, memory: &MemoryPlan, cost: &dyn KernelCost) -> Self {
+        let mut kinds: FxHashMap<(&ScheduleParams, Vec<TensorId>, Vec<bool>), Call> = FxHashMap::default();
         let call = |operator| {
             let ROperator { body, params, .. }: &ROperator = operator;
             if !params.rules().holds_residents() {
@@ -34,7 +34,12 @@ impl Calls {
             let kept = resident_reads(body).iter().map(|read| body.operands[read.operand]).collect();
             let kind = kinds.len();
             let new = || Call { kind, microseconds: cost.call_microseconds(body, params) };
-            Some(*kinds.entry((params, body.stages.len(), kept)).or_insert_with(new))
+            let marked = body
+                .operands
+                .iter()
+                .chain(&body.outputs)
+                .map(|tensor| memory.tensors[*tensor].edge == EdgeKind::Tagged);
+            Some(*kinds.entry((params, kept, marked.collect())).or_insert_with(new))
         };
         Self(operators.values().map(call).collect())
     }

@@ -133,15 +133,12 @@ fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads, sharing
     };
     let places = named(false).min(1.0) * latency + named(false) * CHECK_CYCLES;
     let waits = match reads.iter().any(from_memory) {
-        true if named(true) > 0.0 => {
-            places + trips as f64 * (latency + named(true) * (latency + CHECK_CYCLES))
-        }
+        true if named(true) > 0.0 => places + trips as f64 * (latency + named(true) * (latency + CHECK_CYCLES)),
         true => places + trips.div_ceil(together) as f64 * latency,
         false => 0.0,
     };
-    let along = waits
-        + instructions * sharing.max(DEPENDENT_CYCLES)
-        + points * branching * sharing.max(BRANCHING_CYCLES);
+    let along =
+        waits + instructions * sharing.max(DEPENDENT_CYCLES) + points * branching * sharing.max(BRANCHING_CYCLES);
     if lead.reducer.is_none() {
         return along;
     }
