@@ -23,7 +23,7 @@ use warpweave_plan::template::rules::Rules;
 use warpweave_plan::template::tile::ScheduleParams;
 
 /// Cycles until a thread has its operands and knows its point.
-const ENTRY_CYCLES: f64 = 360.0;
+const ENTRY_CYCLES: f64 = 400.0;
 /// Instructions that decode an axis of the tile, and those that every kernel has.
 const AXIS_INSTRUCTIONS: f64 = 6.0;
 const KERNEL_INSTRUCTIONS: f64 = 25.0;

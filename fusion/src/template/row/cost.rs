@@ -25,7 +25,7 @@ use warpweave_plan::template::tile::ScheduleParams;
 const SHUFFLE_CYCLES: f64 = 5.0;
 
 /// Cycles until a thread has its operands and knows its row.
-const ENTRY_CYCLES: f64 = 500.0;
+const ENTRY_CYCLES: f64 = 430.0;
 /// Cycles in which a block combines what its warps have, beyond what each of them takes: stores, a barrier, loads.
 const BLOCK_COMBINE_CYCLES: f64 = 200.0;
 /// Instructions of a load with address and descriptor, of a condition of its guard, and of a store.
