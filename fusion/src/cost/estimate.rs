@@ -89,6 +89,10 @@ impl KernelCost for EstimatedCost {
         self.arch.cycles_of_bytes(values * TAG_BYTES as f64, tasks as usize) / self.arch.cycles_per_microsecond.value
     }
 
+    fn polls_microseconds(&self, polls: usize) -> f64 {
+        polls as f64 * self.arch.load_latency_cycles.value / self.arch.cycles_per_microsecond.value
+    }
+
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
         self.choices(program, body).into_iter().min_by(|a, b| a.1.total_cmp(&b.1))
     }

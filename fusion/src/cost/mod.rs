@@ -49,6 +49,11 @@ pub trait KernelCost: fmt::Debug + Send + Sync {
         0.0
     }
 
+    /// Microseconds of so many polls that wait one after another. 0 unless the model knows.
+    fn polls_microseconds(&self, _polls: usize) -> f64 {
+        0.0
+    }
+
     /// The cheapest choice for a body and its cost in microseconds; the first of equals. `None` if no kernel takes it: its
     /// staged values fit nowhere.
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {

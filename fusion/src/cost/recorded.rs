@@ -125,6 +125,10 @@ impl KernelCost for RecordedCost {
         self.estimate.tags_microseconds(values, tasks)
     }
 
+    fn polls_microseconds(&self, polls: usize) -> f64 {
+        self.estimate.polls_microseconds(polls)
+    }
+
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
         self.priced(program, body).min_by(|a, b| a.1.total_cmp(&b.1))
     }
