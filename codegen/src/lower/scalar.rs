@@ -373,14 +373,16 @@ impl<'p> Point<'p> {
         emit_index(emitter, expr, index, &self.coordinates())
     }
 
-    /// Checks the indices that other indices use.
+    /// Checks the indices that other indices use. The loads of all of them are under way before the first is waited for.
     pub(crate) fn load_indirect<'i>(
         &mut self,
         emitter: &mut Emitter,
-        mut indices: impl Iterator<Item = &'i Index>,
+        indices: impl Iterator<Item = &'i Index>,
     ) -> Result<(), LowerError> {
-        indices
-            .try_for_each(|index| index.indirect_indices().into_iter().try_for_each(|place| self.check(emitter, place)))
+        let unknown = |place: &IndirectIndex| !self.places.contains_key(place);
+        let places: Vec<IndirectIndex> = indices.flat_map(Index::indirect_indices).filter(unknown).collect();
+        places.iter().try_for_each(|place| self.read(emitter, place.read).map(|_| ()))?;
+        places.into_iter().try_for_each(|place| self.check(emitter, place))
     }
 
     pub(crate) fn coordinates(&self) -> Coordinates<'_> {
@@ -390,14 +392,7 @@ impl<'p> Point<'p> {
 
 /// x of 1 / (1 + e⁻ˣ) in singles.
 fn logistic_argument<'s>(expr: &TensorExpr, scalar: &'s Scalar) -> Option<&'s Scalar> {
-    let is_one = |scalar: &Scalar| matches!(scalar, Scalar::Literal(literal) if literal.to_f64() == 1.0);
-    let Scalar::Binary(expr::BinaryOp::Divide, one, sum) = scalar else { return None };
-    let Scalar::Binary(expr::BinaryOp::Add, left, right) = &**sum else { return None };
-    let power = if is_one(left) { right } else { left };
-    let Scalar::Unary(expr::UnaryOp::Exp, negated) = &**power else { return None };
-    let Scalar::Unary(expr::UnaryOp::Negate, argument) = &**negated else { return None };
-    let in_singles = expr.element_of(scalar) == ElementType::F32;
-    (in_singles && is_one(one) && (is_one(left) || is_one(right))).then_some(argument)
+    scalar.logistic_argument().filter(|_| expr.element_of(scalar) == ElementType::F32)
 }
 
 /// The number in a box, whose dimensions have these first coordinates and extents, of the element at an index.

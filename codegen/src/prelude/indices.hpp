@@ -11,7 +11,7 @@ WW_FUNCTION void ww_record_index(ww_buffers const& buffers, ww_u64 record, ww_u3
 // from the start are what is expected: everything else stands out of their way.
 WW_FUNCTION ww_u32 ww_check_index(
     ww_buffers const& buffers, ww_u32 value, ww_u32 extent, ww_u32 element, ww_u64 record) {
-  if (__builtin_expect(value < extent, 1)) return value;
+  if (WW_USUAL(value < extent)) return value;
   bool const is_negative = (int)value < 0;
   ww_u32 const place = value + extent;
   if (is_negative && place < extent) return place;
@@ -20,7 +20,7 @@ WW_FUNCTION ww_u32 ww_check_index(
 }
 WW_FUNCTION ww_u32 ww_check_index(
     ww_buffers const& buffers, ww_u64 value, ww_u32 extent, ww_u32 element, ww_u64 record) {
-  if (__builtin_expect(value < extent, 1)) return (ww_u32)value;
+  if (WW_USUAL(value < extent)) return (ww_u32)value;
   bool const is_negative = (long long)value < 0;
   ww_u64 const place = value + extent;
   if (is_negative && place < extent) return (ww_u32)place;

@@ -70,6 +70,11 @@ impl KernelCost for EstimatedCost {
         own.tile_cycles(&kernel) / self.arch.cycles_per_microsecond.value
     }
 
+    fn call_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        pricing(&params.template).call_cycles(&Kernel::uncounted(&self.arch, body, params))
+            / self.arch.cycles_per_microsecond.value
+    }
+
     fn prologue_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
         if sides.is_empty() {
             return 0.0;
@@ -82,6 +87,10 @@ impl KernelCost for EstimatedCost {
 
     fn tags_microseconds(&self, values: f64, tasks: u32) -> f64 {
         self.arch.cycles_of_bytes(values * TAG_BYTES as f64, tasks as usize) / self.arch.cycles_per_microsecond.value
+    }
+
+    fn polls_microseconds(&self, polls: usize) -> f64 {
+        polls as f64 * self.arch.load_latency_cycles.value / self.arch.cycles_per_microsecond.value
     }
 
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {

@@ -8,6 +8,18 @@ pub(crate) const BARRIER_CYCLES: f64 = 20.0;
 /// Cycles from the last product of a row to its sum in every lane.
 pub(crate) const COMBINE_LATENCY: f64 = 150.0;
 
+/// Cycles from one instruction of a warp to its next on average, where no other warp has to be waited for.
+pub(crate) const DEPENDENT_CYCLES: f64 = 2.6;
+
+/// Cycles an instruction of a function that branches on its operands: each waits for the one before it.
+pub(crate) const BRANCHING_CYCLES: f64 = 6.5;
+
+/// Cycles from an element that names a place to that place, checked.
+pub(crate) const CHECK_CYCLES: f64 = 70.0;
+
+/// Instructions of an approximate reciprocal.
+const RECIPROCAL_INSTRUCTIONS: f64 = 3.0;
+
 /// Instructions a point, index arithmetic included.
 pub(crate) fn work(expr: &TensorExpr) -> f64 {
     let reads =
@@ -20,11 +32,26 @@ pub(crate) fn arithmetic(scalar: &Scalar) -> f64 {
     let mut count = 0.0;
     scalar.visit(&mut |part| {
         count += match part {
+            _ if part.logistic_argument().is_some() => RECIPROCAL_INSTRUCTIONS,
             Scalar::Unary(op, _) => unary(*op),
             Scalar::Binary(op, ..) => binary(*op),
-            Scalar::Select(..) | Scalar::Cast(..) | Scalar::Index(..) | Scalar::Holds(_) => 1.0,
-            Scalar::Literal(_) | Scalar::Reduced | Scalar::Read(_) => 0.0,
+            Scalar::Select(..) | Scalar::Cast(..) | Scalar::Index(..) => 1.0,
+            // Conditions are those that guard a read beside them.
+            Scalar::Literal(_) | Scalar::Reduced | Scalar::Read(_) | Scalar::Holds(_) => 0.0,
         };
+    });
+    count
+}
+
+/// Of these, the instructions of functions that branch on their operands: nothing beside them fills their latencies.
+pub(crate) fn branching(scalar: &Scalar) -> f64 {
+    let mut count = 0.0;
+    scalar.visit(&mut |part| {
+        if let Scalar::Binary(op @ (BinaryOp::Divide | BinaryOp::Remainder | BinaryOp::Power), ..) = part
+            && part.logistic_argument().is_none()
+        {
+            count += binary(*op);
+        }
     });
     count
 }

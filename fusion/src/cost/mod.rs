@@ -30,7 +30,15 @@ pub trait KernelCost: fmt::Debug + Send + Sync {
     /// Microseconds of one rTask that has its unit to itself.
     fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64;
 
-    /// Of these, the microseconds in which the first steps of the factors of `sides` arrive. 0 unless the model knows.
+    /// Microseconds that a call takes once where it may run several rTasks one after another. Of these an rTask's own
+    /// microseconds hold a [`CALL_STEPS`]th.
+    ///
+    /// [`CALL_STEPS`]: crate::template::pricing::CALL_STEPS
+    fn call_microseconds(&self, _: &GroupBody, _: &ScheduleParams) -> f64 {
+        0.0
+    }
+
+    /// Of an rTask's microseconds, those in which the first steps of the factors of `sides` arrive. 0 unless the model knows.
     fn prologue_microseconds(&self, _: &GroupBody, _: &ScheduleParams, _sides: &[AxisClass]) -> f64 {
         0.0
     }
@@ -38,6 +46,11 @@ pub trait KernelCost: fmt::Debug + Send + Sync {
     /// Microseconds that the tags of this many values take each of `tasks` rTasks beyond its own time. 0 unless the model
     /// knows.
     fn tags_microseconds(&self, _values: f64, _tasks: u32) -> f64 {
+        0.0
+    }
+
+    /// Microseconds of so many polls that wait one after another. 0 unless the model knows.
+    fn polls_microseconds(&self, _polls: usize) -> f64 {
         0.0
     }
 

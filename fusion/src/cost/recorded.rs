@@ -112,6 +112,10 @@ impl KernelCost for RecordedCost {
             * self.body(&without_staged_operands(body, params)).task_ratio(params)
     }
 
+    fn call_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        self.estimate.call_microseconds(body, params) * self.body(body).task_ratio(params)
+    }
+
     fn prologue_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
         self.estimate.prologue_microseconds(body, params, sides)
             * self.body(&without_staged_operands(body, params)).task_ratio(params)
@@ -119,6 +123,10 @@ impl KernelCost for RecordedCost {
 
     fn tags_microseconds(&self, values: f64, tasks: u32) -> f64 {
         self.estimate.tags_microseconds(values, tasks)
+    }
+
+    fn polls_microseconds(&self, polls: usize) -> f64 {
+        self.estimate.polls_microseconds(polls)
     }
 
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {

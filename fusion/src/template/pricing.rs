@@ -8,6 +8,9 @@ use crate::cost::bound::BlockShape;
 use crate::cost::counts::{KernelCounts, Sampling};
 use crate::template::kernel::Kernel;
 
+/// rTasks over which a tile's cycles spread the beginning of a call: how many it runs is known only once rTasks are placed.
+pub const CALL_STEPS: f64 = 16.0;
+
 /// What the kernels of a template do and cost. Each template answers in its own folder.
 pub trait Pricing {
     /// What the kernel of a body does, over all tiles.
@@ -21,7 +24,12 @@ pub trait Pricing {
     /// Cycles of one tile on a multiprocessor of its own, while the others that have tiles run theirs.
     fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64;
 
-    /// Of these, the cycles in which the first steps of the factors of `sides` arrive.
+    /// Cycles that a call takes once where it may run several rTasks one after another; of those of a tile, a [`CALL_STEPS`]th.
+    fn call_cycles(&self, _: &Kernel<'_>) -> f64 {
+        0.0
+    }
+
+    /// Of a tile's cycles, those in which the first steps of the factors of `sides` arrive.
     fn prefetched_cycles(&self, _: &Kernel<'_>, _sides: &[AxisClass]) -> f64 {
         0.0
     }

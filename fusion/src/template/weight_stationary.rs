@@ -6,7 +6,7 @@ use crate::cost::counts::Sampling;
 use crate::cost::host::evaluated;
 use crate::cost::instructions::COMBINE_LATENCY;
 use crate::template::kernel::Kernel;
-use crate::template::pricing::Pricing;
+use crate::template::pricing::{CALL_STEPS, Pricing};
 use crate::template::row::cost::shared_row;
 use warpweave_graph::expr::TensorExpr;
 use warpweave_plan::body::GroupBody;
@@ -34,9 +34,7 @@ const FINISH_CYCLES: f64 = 11.0;
 const END_CYCLES: f64 = 90.0;
 
 /// Cycles of the beginning of a call beside its loads of constants: its dispatch, and two rounds of operands.
-const CALL_CYCLES: f64 = 1000.0;
-/// Steps over which the beginning of a call is spread: how many there are is known only once rTasks are placed.
-const CALL_STEPS: f64 = 16.0;
+const CALL_CYCLES: f64 = 400.0;
 
 impl Pricing for WeightStationary {
     /// # Panics
@@ -81,9 +79,16 @@ impl Pricing for WeightStationary {
         let longest = kernel.body.stages.iter().map(|stage| operations(&stage.expr)).fold(0.0, f64::max);
         let reads = kernel.body.operands.len() as f64 * READ_CYCLES;
         let finish = FINISH_CYCLES * longest + reads + END_CYCLES;
-        let loaded = (rows as f64 - left) * row_bytes / arch.shared_bytes_per_cycle.value as f64;
-        let call = (CALL_CYCLES + loaded) / CALL_STEPS;
+        let call = self.call_cycles(kernel) / CALL_STEPS;
         latency + call + BEGIN_CYCLES + in_registers + in_shared + combined.sum::<f64>() + finish
+    }
+
+    /// The operands, and the constants of the rows that stay in registers on their way out of shared memory.
+    fn call_cycles(&self, kernel: &Kernel<'_>) -> f64 {
+        let rows = kernel.params.tile.iter().product::<usize>();
+        let kept = rows.min(Passes::of(kernel.body, kernel.params).in_registers * self.block_size().warps());
+        let row_bytes = resident_bytes(kernel.body, kernel.params) as f64 / rows as f64;
+        CALL_CYCLES + kept as f64 * row_bytes / kernel.arch.shared_bytes_per_cycle.value as f64
     }
 
     fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {

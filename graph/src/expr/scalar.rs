@@ -322,6 +322,17 @@ impl Scalar {
         holds
     }
 
+    /// x, if this is 1 / (1 + e⁻ˣ).
+    pub fn logistic_argument(&self) -> Option<&Self> {
+        let is_one = |scalar: &Self| matches!(scalar, Self::Literal(literal) if literal.to_f64() == 1.0);
+        let Self::Binary(BinaryOp::Divide, one, sum) = self else { return None };
+        let Self::Binary(BinaryOp::Add, left, right) = &**sum else { return None };
+        let (unit, power) = if is_one(left) { (left, right) } else { (right, left) };
+        let Self::Unary(UnaryOp::Exp, negated) = &**power else { return None };
+        let Self::Unary(UnaryOp::Negate, argument) = &**negated else { return None };
+        (is_one(one) && is_one(unit)).then_some(argument)
+    }
+
     /// Arithmetic operations in the scalar: every function counts one.
     pub fn operations(&self) -> usize {
         let mut count = 0;

@@ -88,7 +88,7 @@ fn planned(program: &TensorProgram, change: impl Fn(PlanOptions) -> PlanOptions)
     plan_under(program, FusionLevel::Register, &change(PlanOptions::new(WIDE))).1
 }
 
-/// The default is at least as fast as every policy for GPUs, by the simulator that chooses it; waits are only ever removed.
+/// The default is at least as fast as every policy, by the simulator that chooses it; waits are only ever removed.
 fn check_times(program: &TensorProgram) {
     let costs = PlanOptions::new(WIDE).costs;
     let with = |sync| planned(program, move |options| PlanOptions { sync, arena: ArenaPolicy::Separate, ..options });
@@ -97,13 +97,7 @@ fn check_times(program: &TensorProgram) {
     assert_eq!(default.makespan, makespan(default.plan.persistent(), &polls, &costs));
     for sync in SyncPolicy::ALL {
         let other = with(Some(sync));
-        let is_of_gpus = sync != SyncPolicy::IN_ORDER;
-        assert!(
-            default.makespan <= other.makespan || !is_of_gpus,
-            "{} against {} of {sync:?}",
-            default.makespan,
-            other.makespan
-        );
+        assert!(default.makespan <= other.makespan, "{} against {} of {sync:?}", default.makespan, other.makespan);
         let barriers = if sync == SyncPolicy::BARRIER { other.plan.persistent().waits() } else { 0 };
         assert!(other.plan.persistent().waits() <= other.needs + barriers, "{sync:?}");
     }

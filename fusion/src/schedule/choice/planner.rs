@@ -19,6 +19,7 @@ use crate::schedule::memory::ArenaPolicy;
 use crate::schedule::options::{PlanOptions, Planned};
 use crate::schedule::placement::justify;
 use crate::schedule::placement::{Placement, Time, Work, nanoseconds, policies};
+use crate::schedule::streams::calls::Calls;
 use crate::schedule::streams::factors;
 use crate::schedule::streams::synchronise;
 use crate::schedule::streams::synchronise::Streams;
@@ -45,6 +46,7 @@ pub(crate) struct Planner<'a> {
     operators: Arena<OperatorId, ROperator>,
     memory: MemoryPlan,
     polls: Polls,
+    calls: Calls,
     pub(crate) edges: Arena<OperatorId, Vec<edges::Edge>>,
     affinity: crate::schedule::placement::affinity::Affinity,
 }
@@ -95,12 +97,14 @@ impl<'a> Planner<'a> {
                 .collect();
         let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.tagged_values);
         for operator in operators.values_mut() {
-            operator.task_microseconds +=
-                cost.tags_microseconds(tagged_values::tags_of_task(operator, &memory), operator.tasks());
+            operator.task_microseconds += cost
+                .tags_microseconds(tagged_values::tags_of_task(operator, &memory), operator.tasks())
+                + cost.polls_microseconds(tagged_values::polls_in_turn(operator, &memory));
         }
         let boxes = TileBoxes::of(&operators);
         let edges = edges::edges(&operators, &memory, &boxes);
         let affinity = crate::schedule::placement::affinity::Affinity::of(&operators);
+        let calls = Calls::of(&operators, &memory, cost);
         let polls = Polls::of_operators(&operators, &memory, || boxes);
         Some(Self {
             options,
@@ -111,6 +115,7 @@ impl<'a> Planner<'a> {
             operators,
             memory,
             polls,
+            calls,
             edges,
             affinity,
         })
@@ -155,8 +160,8 @@ impl<'a> Planner<'a> {
     pub(crate) fn planned(self) -> (Self, PlacedPlan) {
         let policies: &[SyncPolicy] = match (&self.options.sync, self.tagging) {
             (Some(sync), _) => std::slice::from_ref(sync),
-            (None, Tagging::Nothing) => &[SyncPolicy::TILE, SyncPolicy::BARRIER],
-            (None, Tagging::Sums | Tagging::Factors) => &[SyncPolicy::TILE],
+            (None, Tagging::Nothing) => &[SyncPolicy::TILE, SyncPolicy::BARRIER, SyncPolicy::IN_ORDER],
+            (None, Tagging::Sums | Tagging::Factors) => &[SyncPolicy::TILE, SyncPolicy::IN_ORDER],
         };
         let placed: Vec<PlacedPlan> = policies.par_iter().map(|sync| self.plan(*sync)).collect();
         let fastest = placed.into_iter().reduce(PlacedPlan::faster).expect("there are policies");
@@ -242,8 +247,9 @@ impl<'a> Planner<'a> {
         let placed = memory::place(self.memory.clone(), program, operators, placement, arena, idle);
         let streams = synchronise::synchronise(&self.work(bands), placement, &placed.after, *units);
         let streams = self.with_loads(streams, &placed.memory);
-        let segment =
-            PersistentSegment { operators: operators.clone(), counters: streams.counters, streams: streams.streams };
+        let mut operators = operators.clone();
+        self.calls.add_beginnings(&mut operators, &streams.streams);
+        let segment = PersistentSegment { operators, counters: streams.counters, streams: streams.streams };
         let makespan = simulate::makespan(&segment, &self.polls, costs);
         let plan = ExecutionPlan { segments: vec![Segment::Persistent(segment)], memory: placed.memory };
         Planned {

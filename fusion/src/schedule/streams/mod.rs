@@ -1,5 +1,6 @@
 //! Streams of instructions: synchronisation, tagged values, resident constants.
 
+pub mod calls;
 pub mod factors;
 pub mod resident;
 pub mod synchronise;

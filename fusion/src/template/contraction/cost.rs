@@ -1,18 +1,20 @@
 //! What kernels of the contraction template cost.
 
+use std::collections::BTreeSet;
+
 use crate::cost::bound::BlockShape;
 use crate::cost::bound::OperandLevel;
 use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
-use crate::cost::instructions::{BARRIER_CYCLES, arithmetic};
+use crate::cost::instructions::{BARRIER_CYCLES, CHECK_CYCLES, arithmetic, branching};
 use crate::template::contraction::counts::ContractionModel;
 use crate::template::contraction::host_tiles;
 use crate::template::kernel::Kernel;
 use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{BinaryOp, Scalar, TensorExpr};
+use warpweave_graph::expr::{Scalar, TensorExpr};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::contraction::Contraction;
@@ -25,7 +27,7 @@ use warpweave_plan::template::tile::ScheduleParams;
 /// Instructions for an element's index and store after a contraction's reduction, beside its own operations.
 const STORE_INSTRUCTIONS: f64 = 8.0;
 
-/// The share of cycles in which a scheduler of two warps issues outside the loop, where instructions depend on one another.
+/// The share of cycles in which a scheduler of two warps issues beside the products, where instructions depend on one another.
 const DEPENDENT_ISSUE: f64 = 0.5;
 
 /// The share of the passes through the data path of shared memory that issuing does not hide where both take as long: all warps
@@ -52,12 +54,6 @@ const LOAD_INSTRUCTIONS: f64 = 4.0;
 
 /// Instructions of a condition: its side and the comparison.
 const GUARD_INSTRUCTIONS: f64 = 2.0;
-
-/// Cycles from a condition through the branch on it to where its sides meet.
-const BRANCH_CYCLES: f64 = 60.0;
-
-/// Cycles from a condition to the asynchronous copy whose size follows from it.
-const GUARDED_COPY_CYCLES: f64 = 40.0;
 
 impl Pricing for ContractionShape {
     fn counts(&self, body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> KernelCounts {
@@ -113,7 +109,7 @@ fn sliced(expr: &TensorExpr, block: &[usize], shape: &ContractionShape) -> Opera
 ///   what the stages load.
 fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
     let (arch, latency) = (kernel.arch, kernel.arch.load_latency_cycles.value);
-    let loads = SideLoads::new(kernel.body, kernel.params, shape);
+    let loads = SideLoads::new(kernel, shape);
     let steps = steps(kernel, shape);
     let fetch = step_fetch(kernel, shape);
     let compute = step_cycles(kernel, shape, &loads) + loads.chain + loads.evaluated;
@@ -141,11 +137,9 @@ fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
 struct SideLoads {
     /// Instructions of one step's fetches and of storing them to shared memory.
     instructions: f64,
-    /// Cycles of a step from conditions to the fetches that they guard.
-    guarded: f64,
     /// Passes of the block's stores to shared memory.
     passes: f64,
-    /// Cycles from a step's first instruction to its last load, where places are decoded or guarded.
+    /// Cycles from a step's first instruction to its last load, where places are decoded, guarded, or named by data.
     chain: f64,
     /// Cycles from the loads of a step to its factors, where those are more than reads: products stand behind them.
     evaluated: f64,
@@ -158,7 +152,8 @@ struct SideLoads {
 }
 
 impl SideLoads {
-    fn new(body: &GroupBody, params: &ScheduleParams, shape: &ContractionShape) -> Self {
+    fn new(kernel: &Kernel<'_>, shape: &ContractionShape) -> Self {
+        let (body, params, latency) = (kernel.body, kernel.params, kernel.arch.load_latency_cycles.value);
         let contraction = Contraction::of(body).expect("the template is only chosen for contractions");
         let expr = &body.stages[0].expr;
         let epilogue = expr.epilogue.iter().map(arithmetic);
@@ -169,7 +164,6 @@ impl SideLoads {
             chain: 0.0,
             evaluated: 0.0,
             copied: contraction.is_copied(body, shape),
-            guarded: 0.0,
             slots: 0.0,
             after: epilogue.chain(later).sum(),
         };
@@ -178,6 +172,7 @@ impl SideLoads {
         // Where a step goes beyond the innermost axis, each fetch finds its own point.
         let in_one_row = reduction.last().is_none_or(|innermost| innermost.is_multiple_of(shape.k_tile));
         found.instructions += STEP_INSTRUCTIONS + decode;
+        let mut chain: f64 = 0.0;
         for class in [AxisClass::Row, AxisClass::Column] {
             let factor = contraction.factor(class);
             let side = SideLoad::new(body, &contraction, class, shape, &params.tile);
@@ -193,59 +188,29 @@ impl SideLoads {
                 + if in_one_row { 0.0 } else { decode };
             let computed = arithmetic(factor);
             found.instructions += trips * (own + computed * width + if found.copied { 1.0 } else { stores });
-            if conditions > 0 {
-                let bringing = match computed > 0.0 {
-                    _ if found.copied => Bringing::Copies,
-                    true => Bringing::Computation,
-                    false => Bringing::Loads,
-                };
-                // A step that goes beyond the innermost axis has a condition for each fetch.
-                let differ = if in_one_row { side.elements().min(side.trips()) } else { side.trips() };
-                found.guarded += bringing.guarded_cycles(&side, differ);
-            }
             let warps = shape.block_size().warps() as f64;
             found.passes += trips * warps * width * side.store_conflicts();
             let checks = GUARD_INSTRUCTIONS * conditions as f64;
             if decode + checks > 0.0 {
-                found.chain = found.chain.max(DEPENDENT_CYCLES * (decode + checks + LOAD_INSTRUCTIONS));
+                chain = chain.max(DEPENDENT_CYCLES * (decode + checks + LOAD_INSTRUCTIONS));
             }
-            let in_turn = if diverges(factor) { trips * width } else { 1.0 };
+            found.chain += trips * named(expr, factor) as f64 * (latency + CHECK_CYCLES);
+            let in_turn = if branching(factor) > 0.0 { trips * width } else { 1.0 };
             found.evaluated += DEPENDENT_CYCLES * computed * in_turn;
             found.slots += side.elements() as f64;
         }
+        found.chain += chain;
         found
     }
 }
 
-/// How a factor comes into shared memory.
-#[derive(Clone, Copy)]
-enum Bringing {
-    /// By asynchronous copies.
-    Copies,
-    /// By loads under a predicate that those of one element share.
-    Loads,
-    /// By what is computed of loads, behind a branch.
-    Computation,
-}
-
-impl Bringing {
-    /// Cycles of a step from a side's conditions to the fetches that they guard; `conditions` of them differ.
-    fn guarded_cycles(self, side: &SideLoad, conditions: usize) -> f64 {
-        match self {
-            Self::Copies => conditions as f64 * GUARDED_COPY_CYCLES,
-            Self::Loads => side.elements().min(side.trips()) as f64 * BRANCH_CYCLES,
-            Self::Computation => conditions as f64 * BRANCH_CYCLES,
-        }
+/// Elements that name the places that a scalar reads.
+fn named(expr: &TensorExpr, scalar: &Scalar) -> usize {
+    let mut found = BTreeSet::new();
+    for read in expr.reads_of(scalar) {
+        expr.reads[read].index.iter().for_each(|index| index.visit(&mut |_| {}, &mut |name| _ = found.insert(name)));
     }
-}
-
-/// Whether what computes a scalar branches, so that several are computed one after another.
-fn diverges(scalar: &Scalar) -> bool {
-    let mut found = false;
-    scalar.visit(&mut |part| {
-        found |= matches!(part, Scalar::Binary(BinaryOp::Divide | BinaryOp::Remainder | BinaryOp::Power, ..));
-    });
-    found
+    found.len()
 }
 
 /// Cycles in which the schedulers issue so many instructions of every thread.
@@ -267,7 +232,6 @@ fn step_fetch(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
 /// Multiply-adds, or all instructions where those take longer, and the part of the data path's passes that they do not hide,
 /// which grows with the share of the time that the path is busy; or all passes where those take longest. The path takes loads
 /// and stores of shared memory, and the lines of global loads.
-/// Branches around guarded fetches come on top: all warps of a scheduler wait for them.
 fn step_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, side_loads: &SideLoads) -> f64 {
     let threads = shape.block_size().threads();
     let products = (shape.rows * shape.columns * shape.k_tile) as f64;
@@ -275,10 +239,10 @@ fn step_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, side_loads: &SideL
     let loads = (reads * shape.k_tile) as f64;
     let fetched = kernel.counts.load_lines / kernel.tiles() / steps(kernel, shape);
     let passes = wavefronts(kernel, shape) * shape.k_tile as f64 + side_loads.passes + fetched;
-    let issue = issue_cycles(kernel, shape, products + loads + side_loads.instructions);
+    let issue = issue_cycles(kernel, shape, products + loads + side_loads.instructions / DEPENDENT_ISSUE);
     let multiply_adds = products * threads as f64 / kernel.rates().multiply_adds_per_cycle;
     let busy = multiply_adds.max(issue);
-    (busy + EXPOSED_PASSES * passes * passes / busy).max(passes) + side_loads.guarded
+    (busy + EXPOSED_PASSES * passes * passes / busy).max(passes)
 }
 
 /// Wavefronts of a block's reads from shared memory a point of the reduction.

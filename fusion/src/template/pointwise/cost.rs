@@ -1,17 +1,19 @@
 //! What pointwise kernels cost.
 
+use std::collections::BTreeSet;
+
 use crate::cost::bound::BlockShape;
 use crate::cost::bound::OperandLevel;
 use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
 use crate::cost::host::evaluated;
-use crate::cost::instructions::arithmetic;
+use crate::cost::instructions::{BRANCHING_CYCLES, CHECK_CYCLES, DEPENDENT_CYCLES, arithmetic, branching};
 use crate::template::kernel::{Kernel, reduced};
 use crate::template::pointwise::counts::{kernel_counts, side_by_side};
 use crate::template::pricing::Pricing;
 use crate::template::staged::cost::operand_bytes;
-use warpweave_graph::expr::TensorExpr;
+use warpweave_graph::expr::{Scalar, TensorExpr};
 use warpweave_plan::body::{GroupBody, Stage};
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::fill::fill;
@@ -20,11 +22,8 @@ use warpweave_plan::template::pointwise::{PointOrder, Pointwise};
 use warpweave_plan::template::rules::Rules;
 use warpweave_plan::template::tile::ScheduleParams;
 
-/// Cycles until a thread has its operands and knows its point: what calls the kernel, and loads of operands that depend on
-/// one another.
-const ENTRY_CYCLES: f64 = 600.0;
-/// Cycles from one instruction of a warp to its next on average, where no other warp has to be waited for.
-const DEPENDENT_CYCLES: f64 = 2.6;
+/// Cycles until a thread has its operands and knows its point.
+const ENTRY_CYCLES: f64 = 400.0;
 /// Instructions that decode an axis of the tile, and those that every kernel has.
 const AXIS_INSTRUCTIONS: f64 = 6.0;
 const KERNEL_INSTRUCTIONS: f64 = 25.0;
@@ -39,10 +38,16 @@ const STORE_INSTRUCTIONS: f64 = 4.0;
 struct WarpWork {
     /// Warps that have a point.
     warps: f64,
-    /// Instructions of one warp.
-    instructions: f64,
+    /// Instructions of one warp to its last load.
+    loading: f64,
+    /// Its other instructions, functions that branch left out.
+    straight: f64,
+    /// Instructions of functions that branch.
+    branching: f64,
     /// Loads that wait for one another.
     rounds: f64,
+    /// Elements that name places, loaded and checked one after another.
+    named: f64,
 }
 
 impl WarpWork {
@@ -61,24 +66,50 @@ impl WarpWork {
         let outputs = body.stages.iter().filter(|stage| stage.output.is_some()).count() * own.per_thread;
         let axes = kernel.params.tile.iter().filter(|extent| **extent > 1).count().max(1);
         let decoded = axes * if own.order == PointOrder::Run { 1 } else { own.per_thread };
-        let instructions = KERNEL_INSTRUCTIONS
+        let loading = KERNEL_INSTRUCTIONS
             + decoded as f64 * AXIS_INSTRUCTIONS
             + counts.warp_loads * a_warp * LOAD_INSTRUCTIONS
-            + counts.guarded_loads * a_warp * GUARD_INSTRUCTIONS
-            + arithmetic_instructions(body, own.per_thread)
-            + outputs as f64 * STORE_INSTRUCTIONS;
-        Self { warps, instructions, rounds: rounds.max(1.0) * turns as f64 }
+            + counts.guarded_loads * a_warp * GUARD_INSTRUCTIONS;
+        let branching = in_turn(body, own.per_thread, branching);
+        let computed = in_turn(body, own.per_thread, |scalar| arithmetic(scalar).max(1.0));
+        Self {
+            warps,
+            loading,
+            straight: computed - branching + outputs as f64 * STORE_INSTRUCTIONS,
+            branching,
+            rounds: rounds.max(1.0) * turns as f64,
+            named: (named(body) * turns) as f64,
+        }
+    }
+
+    /// Cycles of a warp that waits for no other.
+    fn alone(&self) -> f64 {
+        self.loading * DEPENDENT_CYCLES + self.after()
+    }
+
+    /// Of these, the cycles behind its loads.
+    fn after(&self) -> f64 {
+        self.straight * DEPENDENT_CYCLES + self.branching * BRANCHING_CYCLES
     }
 }
 
-/// Instructions of a thread's arithmetic: its body at every tap of every point, and what follows.
-fn arithmetic_instructions(body: &GroupBody, points: usize) -> f64 {
+/// Instructions of a thread's arithmetic as `count` has them: its body at every tap of every point, and what follows.
+fn in_turn(body: &GroupBody, points: usize, count: impl Fn(&Scalar) -> f64) -> f64 {
     let stage = |stage: &Stage| {
         let expr = &stage.expr;
-        let taps = arithmetic(&expr.body).max(1.0) * reduced(expr);
-        taps + expr.epilogue.as_ref().map_or(0.0, arithmetic)
+        count(&expr.body) * reduced(expr) + expr.epilogue.as_ref().map_or(0.0, &count)
     };
     points as f64 * body.stages.iter().map(stage).sum::<f64>()
+}
+
+/// Elements that name places, of all stages.
+fn named(body: &GroupBody) -> usize {
+    let of_stage = |stage: &Stage| {
+        let mut found = BTreeSet::new();
+        stage.expr.visit_indices(&mut |index| index.visit(&mut |_| {}, &mut |read| _ = found.insert(read)));
+        found.len()
+    };
+    body.stages.iter().map(of_stage).sum()
 }
 
 impl Pricing for Pointwise {
@@ -86,21 +117,24 @@ impl Pricing for Pointwise {
         kernel_counts(*self, body, params, sampling)
     }
 
-    /// The slowest of: the instructions of a scheduler's warps, the passes of all loads through the first-level cache, and what
-    /// comes from and goes to the second level. Before that a thread finds its point, and loads that wait for one another
-    /// take a latency each.
+    /// A thread finds its point, and loads that wait for one another take a latency each. What follows is the slowest of: the
+    /// instructions of a scheduler's warps, those of one warp, and the loads of all warps through the first-level cache or
+    /// from the second with what the last of them does afterwards. All tiles together are no faster than the second-level
+    /// cache.
     fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
-        let work = WarpWork::of(*self, kernel);
-        let latency = kernel.arch.load_latency_cycles.value;
-        let sharing = work.warps / kernel.arch.schedulers.value as f64;
-        let issue = work.instructions * sharing.max(DEPENDENT_CYCLES);
+        let (arch, work) = (kernel.arch, WarpWork::of(*self, kernel));
+        let latency = arch.load_latency_cycles.value;
+        let issued = work.loading + work.straight + work.branching;
+        let sharing = work.warps / arch.schedulers.value as f64;
+        let bytes = |sectors: f64| sectors / kernel.tiles() * arch.transaction_bytes.value as f64;
+        let loaded = bytes(kernel.counts.load_sectors).min(operand_bytes(kernel.body, kernel.params, &[]) as f64);
         let passes = kernel.counts.load_lines / kernel.tiles();
+        let arrived = passes.max(arch.cycles_of_bytes(loaded, 1));
+        let last = arrived + work.after() / work.rounds;
+        let waits = work.rounds * latency + work.named * (latency + CHECK_CYCLES);
+        let alone = ENTRY_CYCLES + waits + (issued * sharing).max(work.alone()).max(last);
         let tiles = kernel.params.tiles(kernel.body).max(1);
-        let stored = kernel.counts.store_sectors / kernel.tiles() * kernel.arch.transaction_bytes.value as f64;
-        let loaded = kernel.counts.load_sectors / kernel.tiles() * kernel.arch.transaction_bytes.value as f64;
-        let distinct = loaded.min(operand_bytes(kernel.body, kernel.params, &[]) as f64);
-        let traffic = kernel.arch.cycles_of_bytes(distinct + stored, tiles);
-        ENTRY_CYCLES + work.rounds * latency + issue.max(passes).max(traffic)
+        alone.max(arch.cycles_of_bytes(loaded + bytes(kernel.counts.store_sectors), tiles))
     }
 
     fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {

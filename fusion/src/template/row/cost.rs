@@ -6,13 +6,15 @@ use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
 use crate::cost::host::evaluated;
-use crate::cost::instructions::{COMBINE_LATENCY, arithmetic};
+use crate::cost::instructions::{
+    BRANCHING_CYCLES, CHECK_CYCLES, COMBINE_LATENCY, DEPENDENT_CYCLES, arithmetic, branching,
+};
 use crate::template::kernel::Kernel;
 use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
 use crate::template::row::counts::counts;
 use warpweave_graph::expr::{Index, Read, ReadId};
-use warpweave_plan::body::{GroupBody, Stage, StageSource};
+use warpweave_plan::body::{GroupBody, StageSource};
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::row::RowThreads;
 use warpweave_plan::template::row::rounds::{Round, is_fixed_along_row, rounds};
@@ -23,11 +25,9 @@ use warpweave_plan::template::tile::ScheduleParams;
 const SHUFFLE_CYCLES: f64 = 5.0;
 
 /// Cycles until a thread has its operands and knows its row.
-const ENTRY_CYCLES: f64 = 500.0;
+const ENTRY_CYCLES: f64 = 430.0;
 /// Cycles in which a block combines what its warps have, beyond what each of them takes: stores, a barrier, loads.
 const BLOCK_COMBINE_CYCLES: f64 = 200.0;
-/// Cycles from one instruction of a warp to its next on average, where no other warp has to be waited for.
-const DEPENDENT_CYCLES: f64 = 2.6;
 /// Instructions of a load with address and descriptor, of a condition of its guard, and of a store.
 const LOAD_INSTRUCTIONS: f64 = 5.0;
 const CONDITION_INSTRUCTIONS: f64 = 3.0;
@@ -112,10 +112,12 @@ fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads, sharing
         own + CONDITION_INSTRUCTIONS * read.guard.conditions().len() as f64
     };
     let stages = &kernel.body.stages[round.stages.clone()];
-    let own: f64 = stages.iter().map(|stage| 1.0 + arithmetic(&stage.expr.body)).sum();
+    let branching: f64 = stages.iter().map(|stage| branching(&stage.expr.body)).sum();
+    let own: f64 = stages.iter().map(|stage| 1.0 + arithmetic(&stage.expr.body)).sum::<f64>() - branching;
     let stored = if lead.reducer.is_none() { STORE_INSTRUCTIONS } else { 0.0 };
     let point = own + stored + reads.iter().map(of_read).sum::<f64>();
-    let instructions = (trips * round.run) as f64 * point + trips as f64 * TRIP_INSTRUCTIONS;
+    let points = (trips * round.run) as f64;
+    let instructions = points * point + trips as f64 * TRIP_INSTRUCTIONS;
     let from_memory = |(at, _, read): &(usize, ReadId, &Read)| {
         matches!(kernel.body.stages[*at].sources[read.operand], StageSource::Operand(_))
     };
@@ -129,21 +131,22 @@ fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads, sharing
         };
         reads.iter().map(of_read).sum::<usize>() as f64
     };
-    let places = named(false).min(1.0) * latency;
+    let places = named(false).min(1.0) * latency + named(false) * CHECK_CYCLES;
     let waits = match reads.iter().any(from_memory) {
-        true if named(true) > 0.0 => places + trips as f64 * (1.0 + named(true)) * latency,
+        true if named(true) > 0.0 => places + trips as f64 * (latency + named(true) * (latency + CHECK_CYCLES)),
         true => places + trips.div_ceil(together) as f64 * latency,
         false => 0.0,
     };
-    let along = waits + instructions * sharing.max(DEPENDENT_CYCLES);
+    let along =
+        waits + instructions * sharing.max(DEPENDENT_CYCLES) + points * branching * sharing.max(BRANCHING_CYCLES);
     if lead.reducer.is_none() {
         return along;
     }
     let beside = ((round.stages.len() - 1) * threads.block_size().warps()) as f64 * SHUFFLE_CYCLES;
-    let epilogue = |stage: &Stage| {
-        let epilogue = stage.expr.epilogue.as_ref()?;
-        let waits = if stage.expr.reads_of(epilogue).is_empty() { 0.0 } else { latency };
-        Some(waits + arithmetic(epilogue) * FINISH_CYCLES)
-    };
-    along + combine + beside + stages.iter().filter_map(epilogue).sum::<f64>() + FINISH_CYCLES
+    // What epilogues read is loaded together.
+    let epilogues = || stages.iter().filter_map(|stage| Some((stage, stage.expr.epilogue.as_ref()?)));
+    let reads = epilogues().any(|(stage, epilogue)| !stage.expr.reads_of(epilogue).is_empty());
+    let loaded = if reads { latency } else { 0.0 };
+    let finished: f64 = epilogues().map(|(_, epilogue)| arithmetic(epilogue) * FINISH_CYCLES).sum();
+    along + combine + beside + loaded + finished + FINISH_CYCLES
 }

@@ -11,7 +11,9 @@ use warpweave_plan::template::Staged;
 
 use crate::cost::arch::GpuArch;
 use crate::cost::counts::Sampling;
-use crate::cost::instructions::{BARRIER_CYCLES, COMBINE_LATENCY, arithmetic};
+use crate::cost::instructions::{
+    BARRIER_CYCLES, BRANCHING_CYCLES, COMBINE_LATENCY, DEPENDENT_CYCLES, arithmetic, branching,
+};
 use crate::cost::traffic::Regions;
 use crate::template::attention::cost::attention_phases;
 use crate::template::staged::counts::phase_counts;
@@ -159,8 +161,9 @@ pub(crate) fn phase_cycles(
             match expr.reducer {
                 Some(_) => {
                     let taps = Taps::of(expr);
-                    let rounds = (trips * taps.rounds(expr)) as f64;
-                    rounds * own.round(taps.count() as f64, warps(points))
+                    let rounds = taps.rounds(expr) as f64 * own.round(taps.count() as f64, warps(points));
+                    let after = |epilogue| own.issued(epilogue, warps(points));
+                    trips as f64 * (rounds + expr.epilogue.as_ref().map_or(0.0, after))
                 }
                 None => {
                     let each = trips.min(ELEMENTS);
@@ -172,8 +175,6 @@ pub(crate) fn phase_cycles(
     arch.load_latency_cycles.value + BARRIER_CYCLES + steps
 }
 
-/// Cycles from an instruction of a warp to its next, where few warps share a scheduler.
-const DEPENDENT_CYCLES: f64 = 2.6;
 /// Instructions that read an element: of memory, with its address in 64 bits and the moves of the memory's descriptor; of
 /// shared memory; and one condition of a guard.
 const MEMORY_INSTRUCTIONS: f64 = 5.0;
@@ -216,6 +217,12 @@ impl<'s> PhaseWork<'s> {
         1.0 + arithmetic(scalar) + expr.reads_of(scalar).into_iter().map(read).sum::<f64>()
     }
 
+    /// Cycles in which a scheduler's warps evaluate a scalar once.
+    fn issued(&self, scalar: &Scalar, warps: f64) -> f64 {
+        let branching = branching(scalar);
+        (self.instructions(scalar) - branching) * warps.max(DEPENDENT_CYCLES) + branching * warps.max(BRANCHING_CYCLES)
+    }
+
     /// One round of so many evaluations of the body by a thread: they arrive together, then they are used.
     fn round(&self, evaluations: f64, warps: f64) -> f64 {
         let expr = &self.stage.expr;
@@ -223,8 +230,7 @@ impl<'s> PhaseWork<'s> {
             Some(_) => AXIS_INSTRUCTIONS * expr.reduced().count() as f64,
             None => evaluations * (AXIS_INSTRUCTIONS * expr.axes.len() as f64 + STORE_INSTRUCTIONS),
         };
-        let instructions = evaluations * self.instructions(&expr.body) + decoded;
-        self.latency + instructions * warps.max(DEPENDENT_CYCLES)
+        self.latency + evaluations * self.issued(&expr.body, warps) + decoded * warps.max(DEPENDENT_CYCLES)
     }
 
     /// The products of all blocks. What comes from the second-level cache is waited for while the other warps multiply, and, where
@@ -262,9 +268,10 @@ impl<'s> PhaseWork<'s> {
     /// What follows the products of a block: the elements of a row together, a row after another.
     fn finished(&self, step: BlockedStep, warps: f64, arch: &GpuArch) -> f64 {
         let epilogue = self.stage.expr.epilogue.as_ref();
-        let instructions = epilogue.map_or(1.0, |epilogue| self.instructions(epilogue)) + STORE_INSTRUCTIONS;
+        let each = warps.max(DEPENDENT_CYCLES);
+        let issued = STORE_INSTRUCTIONS * each + epilogue.map_or(each, |epilogue| self.issued(epilogue, warps));
         let waits = epilogue.map_or(0.0, |_| arch.load_latency_cycles.value);
-        step.rows as f64 * (waits + step.columns as f64 * instructions * warps.max(DEPENDENT_CYCLES))
+        step.rows as f64 * (waits + step.columns as f64 * issued)
     }
 }
 

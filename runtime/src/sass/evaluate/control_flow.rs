@@ -1,7 +1,5 @@
 //! Jumps, calls, convergence and barriers: where each lane goes on.
 
-use std::ops::Range;
-
 use super::super::error::CodeError;
 use super::super::instruction::Code;
 use super::super::operand::Operand;
@@ -98,7 +96,7 @@ fn resolve(ways: &Ways<'_>, place: usize, mask: u32, condition: Bits, unknowns: 
     let code = &ways.machine.code[place];
     let polled = unknown & condition.polled;
     unknowns.polls += u64::from(polled != 0);
-    if polled == 0 && code.target.is_some_and(|target| records_index(ways.machine, place + 1..target)) {
+    if polled == 0 && code.target.is_some_and(|target| records_index(ways.machine, place + 1, target)) {
         return known | unknown;
     }
     unknowns.jumps += u64::from(unknown != polled);
@@ -107,12 +105,13 @@ fn resolve(ways: &Ways<'_>, place: usize, mask: u32, condition: Bits, unknowns: 
     if shorter { known | polled } else { known }
 }
 
-/// Whether a stretch of code takes a maximum with a word of global memory, which only records of faulty indices do.
-fn records_index(machine: &MachineCode, mut places: Range<usize>) -> bool {
-    places.any(|place| {
-        let code = &machine.code[place];
-        code.operation == Operation::Redg && code.has(Modifier::Max)
-    })
+/// Whether the code up to the target of a jump takes a maximum with a word of global memory, which only records of faulty
+/// indices do, and jumps nowhere else.
+fn records_index(machine: &MachineCode, start: usize, target: usize) -> bool {
+    let region = machine.code.get(start..target).unwrap_or_default();
+    let records = |code: &Code| code.operation == Operation::Redg && code.has(Modifier::Max);
+    let stays = |code: &Code| code.target.is_none_or(|other| other == target);
+    region.iter().any(records) && region.iter().all(stays)
 }
 
 /// Moves lanes to the next instruction.
