@@ -190,6 +190,11 @@ impl Printer<'_> {
 
     fn binary(&self, op: BinaryOp, left: &Expression, right: &Expression) -> String {
         if let Some(operator) = infix(op) {
+            let operator = match op {
+                BinaryOp::And if is_known(left) && is_known(right) => "&",
+                BinaryOp::Or if is_known(left) && is_known(right) => "|",
+                _ => operator,
+            };
             let signed = is_integer(type_of(self.kernel, left)) && matches!(op, BinaryOp::Less | BinaryOp::LessEqual);
             let (left, right) = if signed {
                 (self.signed(left), self.signed(right))
@@ -242,6 +247,16 @@ impl Printer<'_> {
     }
 }
 
+/// Whether a truth value is made of nothing but locals, so that to combine it takes no branch around computing it.
+fn is_known(expression: &Expression) -> bool {
+    match expression {
+        Expression::Constant(_) | Expression::Local(_) => true,
+        Expression::Unary(UnaryOp::Not, value) => is_known(value),
+        Expression::Binary(BinaryOp::And | BinaryOp::Or, left, right) => is_known(left) && is_known(right),
+        _ => false,
+    }
+}
+
 /// The C operator that means the same as `op`, where there is one.
 fn infix(op: BinaryOp) -> Option<&'static str> {
     match op {
@@ -251,8 +266,8 @@ fn infix(op: BinaryOp) -> Option<&'static str> {
         BinaryOp::Less => Some("<"),
         BinaryOp::LessEqual => Some("<="),
         BinaryOp::Equal => Some("=="),
-        BinaryOp::And => Some("&"),
-        BinaryOp::Or => Some("|"),
+        BinaryOp::And => Some("&&"),
+        BinaryOp::Or => Some("||"),
         BinaryOp::BitAnd => Some("&"),
         BinaryOp::BitOr => Some("|"),
         BinaryOp::BitXor => Some("^"),
