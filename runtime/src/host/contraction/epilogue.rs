@@ -76,11 +76,8 @@ impl Epilogue {
         let mut point: Vec<i64> = tile.iter().map(|range| range.minimum).collect();
         let Some(innermost) = axes.pop() else {
             let value = &sums.values[sums.place(tile, &point)..][..1];
-            return self.chunk(
-                stages,
-                memory,
-                &Chunk { point: &point, axis: None, row_axis: None, rows: 1, sums: value },
-            );
+            let chunk = Chunk { point: &point, axis: None, row_axis: None, rows: 1, sums: value };
+            return Registers::with(|registers| self.chunk(stages, memory, &chunk, registers));
         };
         let length = |axis: usize| (tile[axis].maximum - tile[axis].minimum + 1) as usize;
         let mut count = length(innermost);
@@ -131,34 +128,42 @@ impl Epilogue {
     ) {
         let Line { innermost, count, step, row_axis, most } = *line;
         let start = point[innermost];
-        let mut gathered = [0f32; Registers::LENGTH];
-        for first in (0..count).step_by(most) {
-            let columns = most.min(count - first);
-            point[innermost] = start + first as i64;
-            let values = if rows == 1 && step == 1 {
-                &sums[first..][..columns]
-            } else {
-                let gathered = &mut gathered[..rows * columns];
-                for (row, gathered) in gathered.chunks_exact_mut(columns).enumerate() {
-                    let sums = &sums[row * row_step + first * step..];
-                    match step {
-                        1 => gathered.copy_from_slice(&sums[..columns]),
-                        _ => gathered.iter_mut().enumerate().for_each(|(at, value)| *value = sums[at * step]),
-                    }
+        Registers::with(|registers| {
+            registers.with_room(|registers, room| {
+                for first in (0..count).step_by(most) {
+                    let columns = most.min(count - first);
+                    point[innermost] = start + first as i64;
+                    let sums = if rows == 1 && step == 1 {
+                        &sums[first..][..columns]
+                    } else {
+                        let room = &mut room[..rows * columns];
+                        gather(&sums[first * step..], (step, row_step), columns, room);
+                        room
+                    };
+                    let chunk = Chunk { point, axis: Some(innermost), row_axis, rows, sums };
+                    self.chunk(stages, memory, &chunk, registers);
                 }
-                gathered
-            };
-            let chunk = Chunk { point, axis: Some(innermost), row_axis, rows, sums: values };
-            self.chunk(stages, memory, &chunk);
-        }
+            });
+        });
         point[innermost] = start;
     }
 
-    fn chunk(&self, stages: &[HostStage], memory: &Memory, chunk: &Chunk) {
-        let Some(program) = &self.program else {
-            return finish_run(stages, memory, chunk.point, chunk.axis, chunk.sums.len(), chunk.sums);
-        };
-        Registers::with(|registers| registers.run(program, chunk, memory));
+    fn chunk(&self, stages: &[HostStage], memory: &Memory, chunk: &Chunk, registers: &mut Registers) {
+        match &self.program {
+            Some(program) => registers.run(program, chunk, memory),
+            None => finish_run(stages, memory, chunk.point, chunk.axis, chunk.sums.len(), chunk.sums),
+        }
+    }
+}
+
+/// Copies rows of sums that lie a step from each other.
+fn gather(sums: &[f32], (step, row_step): (usize, usize), columns: usize, out: &mut [f32]) {
+    for (row, out) in out.chunks_exact_mut(columns).enumerate() {
+        let sums = &sums[row * row_step..];
+        match step {
+            1 => out.copy_from_slice(&sums[..columns]),
+            _ => out.iter_mut().enumerate().for_each(|(at, out)| *out = sums[at * step]),
+        }
     }
 }
 

@@ -60,7 +60,8 @@ impl Blocked {
     ) {
         let (side, width) = (&self.columns, self.kernels.columns);
         scratch.runs.find(&side.access, &side.axes, tile, &mut scratch.point);
-        let whole = size.columns / width * width;
+        let has_half = size.columns % width == self.kernels.half();
+        let whole = if has_half { size.columns } else { size.columns / width * width };
         let found = scratch.runs.only().filter(|_| whole > 0).and_then(|run| {
             let byte = side.access.byte(run.position);
             let singles = memory.singles_apart(side.access.space, byte, reach.checked_add(whole)?)?;
@@ -78,6 +79,10 @@ impl Blocked {
             let mut product = Product::new(self.kernels, (row_panels, &block), size, sums);
             let placed = Placed { singles, first: 0, offsets: &offsets[block.clone()], panels: whole / width };
             product.with_placed(placed, 0);
+            if has_half {
+                let first = placed.panels * width;
+                product.with(Columns::Half(Placed { first, panels: 1, ..placed }), first);
+            }
             if rest.elements > 0 {
                 let singles = side.panels.singles(rest.elements) * block.len();
                 columns.resize(columns.len().max(singles), 0.0);

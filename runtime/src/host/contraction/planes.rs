@@ -31,6 +31,9 @@ pub(super) struct Planes {
     pub(super) pitch: usize,
 }
 
+/// Most residues of columns.
+pub(super) const MOST_PHASES: usize = 8;
+
 /// What copying an element takes, in the time of so many products.
 const COPY: usize = 16;
 
@@ -132,15 +135,15 @@ impl Planes {
         let Self { access, rows, columns, height, pitch, .. } = self;
         let start =
             access.position.at(point) + (rows.first - rows.origin) * rows.stride + columns.first - columns.origin;
-        let (inside, width) = (rows.inside(tile), columns.count(tile) + columns.reach());
-        let place = Width { inside: columns.inside(tile), width };
+        let inside = rows.inside(tile);
+        let line = PlaneRow::new(columns, tile, height * pitch);
         for (channel, planes) in channels.zip(out.chunks_exact_mut(self.channel())) {
             let start = start + self.moved(channel);
             for (phase, planes) in planes.chunks_exact_mut(columns.phases() * height * pitch).enumerate() {
                 for row in 0..rows.count(tile) + rows.reach() {
                     let number = phase + row * rows.step as usize;
                     let from = inside.contains(&number).then_some(start + number as i64 * rows.stride);
-                    self.copy_row(from, &place, memory, &mut planes[row * pitch..]);
+                    line.copy(access, from, memory, &mut planes[row * pitch..]);
                 }
             }
         }
@@ -155,43 +158,63 @@ impl Planes {
         }
         moved
     }
+}
+
+/// What a row of a tile covers, the same for all rows.
+struct PlaneRow {
+    processor: Processor,
+    /// Coordinates that are read.
+    inside: Numbers<usize>,
+    /// Coordinates from one column to the next.
+    step: usize,
+    /// Columns of a plane.
+    width: usize,
+    /// Which of them are read, of the plane of each residue.
+    columns: [(usize, usize); MOST_PHASES],
+    phases: usize,
+    /// Elements from one plane to the next.
+    plane: usize,
+}
+
+impl PlaneRow {
+    fn new(dimension: &WindowDimension, tile: &[Range], plane: usize) -> Self {
+        let (step, phases) = (dimension.step as usize, dimension.phases());
+        let (inside, width) = (dimension.inside(tile), dimension.count(tile) + dimension.reach());
+        let mut columns = [(0, 0); MOST_PHASES];
+        for (phase, columns) in columns[..phases].iter_mut().enumerate() {
+            let number = |coordinate: usize| coordinate.saturating_sub(phase).div_ceil(step).min(width);
+            *columns = (number(inside.start), number(inside.end));
+        }
+        Self { processor: Processor::detect(), inside, step, width, columns, phases, plane }
+    }
 
     /// Copies a row to one of each plane; `start` is the position of its first coordinate, none if the row lies beyond an edge.
-    fn copy_row(&self, start: Option<i64>, Width { inside, width }: &Width, memory: &Memory, out: &mut [f32]) {
-        let Self { access, columns, height, pitch, .. } = self;
+    fn copy(&self, access: &Access, start: Option<i64>, memory: &Memory, out: &mut [f32]) {
+        let Self { inside, step, width, .. } = self;
         let found = start
             .filter(|_| !inside.is_empty())
             .and_then(|start| memory.singles(access.space, access.byte(start + inside.start as i64), inside.len()));
-        for phase in 0..columns.phases() {
-            let out = &mut out[phase * height * pitch..][..*width];
-            let Some(values) = found else {
+        for (phase, &(from, to)) in self.columns[..self.phases].iter().enumerate() {
+            let out = &mut out[phase * self.plane..][..*width];
+            let Some(values) = found.filter(|_| from < to) else {
                 out.fill(access.fill);
                 continue;
             };
-            let step = columns.step as usize;
-            let number = |coordinate: usize| coordinate.saturating_sub(phase).div_ceil(step).min(*width);
-            let (from, to) = (number(inside.start), number(inside.end));
             out[..from].fill(access.fill);
             out[to..].fill(access.fill);
-            if from < to {
-                let values = &values[from * step + phase - inside.start..];
-                every(Processor::detect(), step, values, &mut out[from..to]);
+            let values = &values[from * step + phase - inside.start..];
+            match step {
+                1 => out[from..to].copy_from_slice(&values[..to - from]),
+                _ => every(self.processor, *step, values, &mut out[from..to]),
             }
         }
     }
-}
-
-/// What a row covers: coordinates that are read, and columns of each plane.
-struct Width {
-    inside: Numbers<usize>,
-    width: usize,
 }
 
 vectorised! {
 /// Copies one value of every so many.
 fn every<I>(processor, step: usize, values: &[f32], out: &mut [f32]) {
     match step {
-        1 => out.copy_from_slice(&values[..out.len()]),
         2 => one_of::<2>(values, out),
         3 => one_of::<3>(values, out),
         4 => one_of::<4>(values, out),

@@ -184,12 +184,14 @@ enum Value<'v> {
 /// What a thread computes slices in.
 pub(super) struct Registers {
     values: Vec<f32>,
+    /// Sums that do not lie side by side.
+    gathered: Vec<f32>,
     processor: Processor,
 }
 
 thread_local! {
     static REGISTERS: RefCell<Registers> =
-        RefCell::new(Registers { values: Vec::new(), processor: Processor::detect() });
+        RefCell::new(Registers { values: Vec::new(), gathered: Vec::new(), processor: Processor::detect() });
 }
 
 impl Registers {
@@ -201,10 +203,18 @@ impl Registers {
         REGISTERS.with_borrow_mut(body)
     }
 
+    /// Gives a function room for the sums of a chunk.
+    pub(super) fn with_room(&mut self, body: impl FnOnce(&mut Self, &mut [f32])) {
+        let mut gathered = std::mem::take(&mut self.gathered);
+        gathered.resize(Self::LENGTH, 0.0);
+        body(self, &mut gathered);
+        self.gathered = gathered;
+    }
+
     /// Runs a program on the elements of a chunk.
     pub(super) fn run(&mut self, program: &Program, chunk: &Chunk, memory: &Memory) {
         let count = chunk.sums.len();
-        let Self { values: registers, processor } = self;
+        let Self { values: registers, processor, .. } = self;
         registers.resize(registers.len().max(program.0.len() * Self::LENGTH), 0.0);
         let mut places = [Place::One(0.0); MOST_SLOTS];
         for (slot, operation) in program.0.iter().enumerate() {
@@ -292,6 +302,14 @@ fn read<'m>(processor: Processor, access: &Access, chunk: &Chunk, memory: &'m Me
         return if is_one { Place::One(values[0]) } else { Place::Memory(values) };
     }
     let columns = if is_one { out.len() } else { chunk.columns() };
+    if is_single
+        && step == 0
+        && row_step == 1
+        && let Some(values) = memory.singles(access.space, first, chunk.rows)
+    {
+        out.chunks_exact_mut(columns).zip(values).for_each(|(out, value)| out.fill(*value));
+        return Place::Register;
+    }
     for (row, out) in out.chunks_exact_mut(columns).enumerate() {
         let first = first + row as i64 * row_step * size;
         let (one, rest) = out.split_at_mut(if step == 0 { 1 } else { columns });

@@ -4,7 +4,7 @@ use warpweave_graph::ElementType;
 use warpweave_graph::expr::Read;
 
 use super::access::Access;
-use super::planes::Planes;
+use super::planes::{MOST_PHASES, Planes};
 use super::window_dimension::WindowDimension;
 
 /// Most taps of a window: those of one channel are a block of the reduction.
@@ -31,6 +31,7 @@ impl WindowSide<'_> {
         let [columns, rows] = self.dimensions().filter(|_| access.element == ElementType::F32)?;
         let dimensions = [&rows, &columns];
         let is_dense = dimensions.iter().all(|of| of.is_dense()) && columns.phases() as i64 == columns.step;
+        let is_small = columns.phases() <= MOST_PHASES;
         let of_taps = |axis: usize| dimensions.iter().any(|of| of.taps.iter().any(|tap| tap.axis == axis));
         let of_windows = |axis: usize| dimensions.iter().any(|of| of.axis == Some(axis));
         let is_covered = self.axes.iter().all(|&(axis, count)| count == 1 || of_windows(axis));
@@ -42,7 +43,8 @@ impl WindowSide<'_> {
         let count = |axis: Option<usize>| self.axes.iter().find(|of| Some(of.0) == axis).map_or(1, |(_, count)| *count);
         let (height, pitch) = (count(rows.axis) + rows.reach(), count(columns.axis) + columns.reach());
         let taps = rows.tap_count().checked_mul(columns.tap_count())?;
-        if !(2..=MOST_TAPS).contains(&taps) || columns.stride != 1 || !(is_dense && is_covered && is_linear) {
+        if !(2..=MOST_TAPS).contains(&taps) || columns.stride != 1 || !(is_dense && is_small && is_covered && is_linear)
+        {
             return None;
         }
         let offset = |number: usize| {
