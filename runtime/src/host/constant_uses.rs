@@ -72,11 +72,39 @@ fn release(_bytes: &mut [u8]) {}
 
 #[cfg(test)]
 mod tests {
+    use warpweave_graph::arena::Id;
+
     use super::*;
+
+    const PAGE: usize = 4096;
+
+    /// Whether the inside of a constant is as it was, after two uses of two.
+    fn is_kept(other: Option<Arc<[u8]>>, mut weights: Arc<[u8]>, others: &[(TensorId, (Buffer, usize))]) -> [bool; 2] {
+        let tensor = TensorId::from_index(0);
+        let buffer = Buffer { space: BufferSpace::Weights, offset: 0, bytes: weights.len() as u64 };
+        let left = others.iter().copied().chain([(tensor, (buffer, 2))]).collect();
+        let mut uses = ConstantUses { left };
+        let kept = [(); 2].map(|()| {
+            uses.end(&[tensor], &mut weights);
+            weights.iter().all(|byte| *byte == 7)
+        });
+        drop(other);
+        kept
+    }
+
+    #[test]
+    fn constants_are_released_after_their_last_use() {
+        let weights = || Arc::<[u8]>::from(vec![7u8; 4 * PAGE]);
+        assert_eq!(is_kept(None, weights(), &[]), [true, !cfg!(target_os = "linux")]);
+        let shared = weights();
+        assert_eq!(is_kept(Some(shared.clone()), shared, &[]), [true, true], "another holds them");
+        let view = Buffer { space: BufferSpace::Weights, offset: 512, bytes: 8 };
+        let view = (TensorId::from_index(1), (view, 1));
+        assert_eq!(is_kept(None, weights(), &[view]), [true, true], "a part of it is read");
+    }
 
     #[test]
     fn pages_are_released_inside_only() {
-        const PAGE: usize = 4096;
         let mut bytes = vec![7u8; 5 * PAGE];
         let start = bytes.as_ptr().align_offset(PAGE) + 100;
         release(&mut bytes[start..start + 2 * PAGE]);

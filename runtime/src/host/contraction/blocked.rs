@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::ops::Range as Numbers;
-use std::sync::Arc;
 
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
@@ -21,6 +20,7 @@ use super::kernel::Kernels;
 use super::pack::{Panels, pack};
 use super::placement::{Placed, Placement, Tiled};
 use super::runs::{Runs, Steps};
+use super::side::Side;
 use crate::host::memory::Memory;
 use crate::host::stage::HostStage;
 
@@ -42,17 +42,6 @@ pub(in crate::host) struct Blocked {
     block: usize,
     epilogue: Epilogue,
     pub(super) kernels: &'static Kernels,
-}
-
-/// The side of a tile along which one factor varies.
-pub(super) struct Side {
-    pub(super) axes: Vec<usize>,
-    pub(super) access: Access,
-    pub(super) panels: Panels,
-    /// The constant that it is.
-    pub(super) constant: Option<TensorId>,
-    /// All of a constant, packed once.
-    pub(super) packed: Option<Arc<ConstantPanels>>,
 }
 
 /// What a thread works in.

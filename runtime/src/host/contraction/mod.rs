@@ -12,6 +12,7 @@ mod pack;
 mod placement;
 mod planes;
 mod runs;
+mod side;
 mod slices;
 mod window_dimension;
 mod windows;

@@ -4,13 +4,14 @@ use std::ops::Range as Numbers;
 
 use warpweave_graph::expr::Range;
 
-use super::blocked::{Blocked, Scratch, Side};
+use super::blocked::{Blocked, Scratch};
 use super::columns::{Columns, Placed};
 use super::kernel::{Kernels, PanelProduct};
 use super::pack::pack;
 use super::placement::Placement;
 use super::planes::{Layout, Planes};
-use super::runs::{Run, Runs, Steps};
+use super::runs::Run;
+use super::side::Place;
 use crate::host::memory::{Memory, Singles};
 
 impl Blocked {
@@ -205,45 +206,5 @@ impl<'p> Product<'p> {
                 begins,
             });
         }
-    }
-}
-
-/// Where panels are packed from.
-struct Place<'p> {
-    point: &'p mut [i64],
-    runs: &'p mut Runs,
-    tile: &'p [Range],
-    memory: &'p Memory<'p>,
-}
-
-impl Side {
-    /// Elements of a tile.
-    fn count(&self, tile: &[Range]) -> usize {
-        self.axes.iter().map(|&axis| (tile[axis].maximum - tile[axis].minimum + 1).max(0) as usize).product()
-    }
-
-    fn constant_panels(&self, tile: &[Range]) -> Option<&[f32]> {
-        self.packed.as_ref().and_then(|packed| packed.of_tile(tile))
-    }
-
-    /// The panels of a block: the next of the constant ones, or what is packed into the buffer.
-    fn next_block<'p, 'c: 'p>(
-        &self,
-        constant: &mut Option<&'c [f32]>,
-        (steps, block): (&Steps, &Numbers<usize>),
-        elements: usize,
-        Place { point, runs, tile, memory }: &mut Place,
-        buffer: &'p mut Vec<f32>,
-    ) -> &'p [f32] {
-        let singles = self.panels.singles(elements) * block.len();
-        if let Some(panels) = constant {
-            let (block, rest) = panels.split_at(singles);
-            *panels = rest;
-            return block;
-        }
-        buffer.resize(buffer.len().max(singles), 0.0);
-        runs.find(&self.access, &self.axes, tile, point);
-        pack(&self.access, runs, (steps, block.clone()), self.panels, memory, &mut buffer[..singles]);
-        &buffer[..singles]
     }
 }

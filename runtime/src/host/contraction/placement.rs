@@ -6,10 +6,10 @@ use warpweave_graph::expr::{AxisId, Scalar};
 use warpweave_plan::plan::ROperator;
 use warpweave_plan::template::contraction::tile_load::plain_read;
 
-use super::blocked::Side;
 use super::kernel::Kernels;
 use super::planes::Planes;
 use super::runs::Steps;
+use super::side::Side;
 use super::windows::WindowSide;
 use crate::host::memory::SINGLE_BYTES;
 

@@ -119,7 +119,7 @@ fn of_rows<V: Vector, const LANES: usize, const ROWS: usize>(
             let mut row = 0;
             while row < ROWS {
                 let elements = &rows[row][at + part];
-                if part * LANES % LINE == 0 {
+                if (part * LANES).is_multiple_of(LINE) {
                     V::fetch(elements.as_ptr().wrapping_add(AHEAD));
                 }
                 sums[row][part] = V::load(elements).multiply_add(factor, sums[row][part]);
