@@ -26,8 +26,6 @@ pub(crate) const BLOCK: usize = 32;
 const SMALL_BLOCK: usize = 8;
 /// The most taps of a window.
 const MOST_TAPS: usize = 128;
-/// Taps of most windows: room for more takes time.
-const FEW_TAPS: usize = 16;
 
 /// A reduction of one read along few taps, with a factor a tap if it is a sum.
 #[derive(Clone, Debug)]
@@ -296,30 +294,14 @@ impl Window {
     pub(crate) fn run(&self, point: &mut [i64], chunk: Chunk, memory: &Memory, frame: &mut Frame, plane: &mut [f32]) {
         let length = self.plane_length(chunk.rows, chunk.pitch);
         self.copy(point, chunk, length, memory, frame, plane);
-        match self.taps.len() {
-            ..=FEW_TAPS => self.combine::<FEW_TAPS>(point, chunk, length, memory, frame, plane),
-            _ => self.combine::<MOST_TAPS>(point, chunk, length, memory, frame, plane),
-        }
-    }
-
-    /// Combines the taps, of which there are at most `TAPS`, of windows whose planes are so long.
-    fn combine<const TAPS: usize>(
-        &self,
-        point: &[i64],
-        chunk: Chunk,
-        length: usize,
-        memory: &Memory,
-        frame: &mut Frame,
-        plane: &[f32],
-    ) {
-        let mut offsets = [0usize; TAPS];
+        let mut offsets = [0usize; MOST_TAPS];
         for (offset, tap) in offsets.iter_mut().zip(&self.taps) {
             let [row, column] = tap.plane;
             let number = row * (self.columns.residues + 1) + column;
             *offset = number * length + tap.steps[0] * chunk.pitch + tap.steps[1];
         }
         let offsets = &offsets[..self.taps.len()];
-        let mut factors = [1f32; TAPS];
+        let mut factors = [1f32; MOST_TAPS];
         if let Some(own) = &self.factors {
             own.load(point, self.lanes, memory, frame, &mut factors[..self.taps.len()]);
         }
