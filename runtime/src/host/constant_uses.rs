@@ -7,6 +7,10 @@ use warpweave_graph::program::TensorId;
 use warpweave_plan::body::{Stage, StageSource};
 use warpweave_plan::plan::{Buffer, BufferSpace, MemoryPlan, ROperator};
 
+/// Bytes of the smallest page.
+#[cfg(any(target_os = "linux", test))]
+const PAGE: usize = 4096;
+
 /// How often operators read each constant.
 pub(super) struct ConstantUses {
     left: HashMap<TensorId, (Buffer, usize)>,
@@ -27,8 +31,7 @@ impl ConstantUses {
         Self { left }
     }
 
-    /// Takes uses away, and releases the memory of constants that have none left; others hold the weights as well, they keep
-    /// all of it.
+    /// Takes uses away, and releases the memory of constants that have none left. Weights that another holds keep all of it.
     pub(super) fn end(&mut self, ended: &[TensorId], weights: &mut Arc<[u8]>) {
         for tensor in ended {
             let Some((buffer, left)) = self.left.get_mut(tensor) else { continue };
@@ -57,7 +60,6 @@ fn reads(operator: &ROperator, position: usize) -> usize {
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "asks the system to drop pages")]
 fn release(bytes: &mut [u8]) {
-    const PAGE: usize = 4096;
     let skipped = bytes.as_ptr().align_offset(PAGE);
     let Some(inner) = bytes.get_mut(skipped..) else { return };
     let length = inner.len() / PAGE * PAGE;
@@ -76,8 +78,6 @@ mod tests {
 
     use super::*;
 
-    const PAGE: usize = 4096;
-
     /// Whether the inside of a constant is as it was, after two uses of two.
     fn is_kept(other: Option<Arc<[u8]>>, mut weights: Arc<[u8]>, others: &[(TensorId, (Buffer, usize))]) -> [bool; 2] {
         let tensor = TensorId::from_index(0);
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn constants_are_released_after_their_last_use() {
-        let weights = || Arc::<[u8]>::from(vec![7u8; 4 * PAGE]);
+        let weights = || Arc::<[u8]>::from(vec![7u8; 5 * PAGE]);
         assert_eq!(is_kept(None, weights(), &[]), [true, !cfg!(target_os = "linux")]);
         let shared = weights();
         assert_eq!(is_kept(Some(shared.clone()), shared, &[]), [true, true], "another holds them");
