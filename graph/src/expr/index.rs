@@ -367,10 +367,18 @@ impl Index {
     fn division_pair(&self) -> Option<(usize, usize)> {
         self.terms.iter().enumerate().find_map(|(rest, (atom, coefficient))| {
             let Atom::Mod(inner, divisor) = atom else { return None };
-            let wanted = (Atom::FloorDiv(inner.clone(), *divisor), coefficient * divisor);
+            let wanted = (inner.quotient(*divisor)?, coefficient.checked_mul(*divisor)?);
             let quotient = self.terms.iter().position(|term| *term == wanted)?;
             Some((quotient, rest))
         })
+    }
+
+    /// The quotient by a divisor as terms have it: `⌊⌊x / c⌋ / d⌋` is `⌊x / c·d⌋`; `None` if `c·d` is no such number.
+    fn quotient(&self, divisor: i64) -> Option<Atom> {
+        match (self.constant, self.terms.as_slice()) {
+            (0, [(Atom::FloorDiv(inner, own), 1)]) => Some(Atom::FloorDiv(inner.clone(), own.checked_mul(divisor)?)),
+            _ => Some(Atom::FloorDiv(Box::new(self.clone()), divisor)),
+        }
     }
 
     /// The number of divisions and remainders inside.

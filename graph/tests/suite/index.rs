@@ -113,6 +113,17 @@ fn mixed_radix_round_trips_become_affine() {
 }
 
 #[test]
+fn the_digits_of_a_number_are_recombined() {
+    let ranges = |_| Range { minimum: 0, maximum: 119 };
+    let number = Index::axis(AxisId::from_index(0));
+    let middle = number.floor_div(5, &ranges).modulo(4, &ranges);
+    let digits = [number.floor_div(20, &ranges), middle, number.modulo(5, &ranges)];
+    assert_eq!(Index::linear(&digits, &[20, 5, 1], 0), number);
+    assert_eq!(Index::linear(&digits, &[60, 15, 3], 7), number.times(3).plus(7));
+    assert!(!Index::linear(&digits, &[40, 5, 1], 0).is_affine());
+}
+
+#[test]
 fn low_parts_leave_divisions() {
     let extents = [16i64, 32, 32];
     let ranges = |axis: AxisId| Range { minimum: 0, maximum: extents[axis.index()] - 1 };

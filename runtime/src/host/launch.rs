@@ -8,12 +8,13 @@ use std::time::Instant;
 use warpweave_graph::arena::Arena;
 use warpweave_plan::plan::Segment;
 use warpweave_plan::plan::{
-    CounterId, GraphSegment, Instruction, KernelNode, MemoryPlan, OperatorId, PersistentSegment, RTask,
+    CounterId, GraphSegment, Instruction, KernelNode, MemoryPlan, OperatorId, PersistentSegment, ROperator, RTask,
 };
 use warpweave_plan::streams::polls::Polls;
 use warpweave_plan::verify::Verified;
 
 use super::HostMoments;
+use super::constant_uses::ConstantUses;
 use super::contraction::PackedConstants;
 use super::delays::Delays;
 use super::indices::IndexFaults;
@@ -68,11 +69,11 @@ pub(super) struct Record {
 struct Failed;
 
 impl HostSegment {
-    fn new(segment: &Segment, memory: &MemoryPlan, constants: &Memory, packed: &mut PackedConstants) -> Self {
+    fn new(segment: &Segment, memory: &MemoryPlan, mut pack: impl FnMut(&ROperator, &mut HostOperator)) -> Self {
         let mut groups = KnownGroups::default();
         let prepared = segment.operators().values().map(|operator| {
             let mut prepared = HostOperator::new(operator, memory, &mut groups);
-            prepared.pack_constants(operator, constants, packed);
+            pack(operator, &mut prepared);
             prepared
         });
         let operators = prepared.collect();
@@ -91,15 +92,22 @@ impl HostSegment {
 }
 
 impl Launch {
-    /// Prepares a plan that was folded onto so many threads.
-    pub(super) fn new(plan: Verified, weights: Arc<[u8]>, threads: usize) -> Self {
+    /// Prepares a plan that was folded onto so many threads. Weights that no other holds are given back as soon as they are
+    /// packed, where nothing reads them otherwise.
+    pub(super) fn new(plan: Verified, mut weights: Arc<[u8]>, threads: usize) -> Self {
         let memory = &plan.plan().memory;
         let arena = SharedArena::new(memory.arena_bytes as usize);
         let faults = IndexFaults::default();
-        let constants = Memory { arena: &arena, weights: &weights, staged: Vec::new(), faults: &faults, bases: &[] };
         let mut packed = PackedConstants::new(weights.len());
         let segments = plan.plan().segments.iter();
-        let segments = segments.map(|segment| HostSegment::new(segment, memory, &constants, &mut packed)).collect();
+        let mut uses = ConstantUses::of(segments.clone().flat_map(|segment| segment.operators().values()), memory);
+        let mut pack = |operator: &ROperator, prepared: &mut HostOperator| {
+            let constants =
+                Memory { arena: &arena, weights: &weights, staged: Vec::new(), faults: &faults, bases: &[] };
+            let ended = prepared.pack_constants(operator, &constants, &mut packed);
+            uses.end(&ended, &mut weights);
+        };
+        let segments = segments.map(|segment| HostSegment::new(segment, memory, &mut pack)).collect();
         let records = (0..threads).map(|_| Mutex::default()).collect();
         let (arrivals, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let recording = Mutex::new(None);

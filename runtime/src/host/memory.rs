@@ -1,6 +1,7 @@
 //! The memory that rTasks on the host share.
 
 use std::cell::UnsafeCell;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use warpweave_graph::ElementType;
@@ -89,6 +90,35 @@ impl SharedArena {
         let Some(to) = self.pointer(offset, data.len()) else { return };
         // SAFETY: as for `read`; `words` hands out interior mutability.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), to, data.len()) }
+    }
+}
+
+/// Singles in memory of which others may write those that are not asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Singles<'m> {
+    start: *const f32,
+    length: usize,
+    memory: PhantomData<&'m [f32]>,
+}
+
+impl<'m> Singles<'m> {
+    /// Those of a slice.
+    pub(super) fn of(values: &'m [f32]) -> Self {
+        Self { start: values.as_ptr(), length: values.len(), memory: PhantomData }
+    }
+
+    /// Some of them, from a number on.
+    ///
+    /// # Panics
+    /// If they do not lie inside.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "others may write beside them")]
+    pub(super) fn at<const COUNT: usize>(&self, first: usize) -> &'m [f32; COUNT] {
+        let is_inside = self.length.checked_sub(COUNT).is_some_and(|last| first <= last);
+        assert!(is_inside, "a panel lies in its memory");
+        // SAFETY: `start` is aligned and valid for `length` singles, of which the assertion holds these inside. Only what an
+        // rTask reads is asked for, which nothing writes before it ends (see the impl of Sync for the arena).
+        unsafe { &*self.start.wrapping_add(first).cast::<[f32; COUNT]>() }
     }
 }
 
@@ -213,6 +243,15 @@ impl Memory<'_> {
             return None;
         };
         bytemuck::try_cast_slice(&bytes[start..end]).ok()
+    }
+
+    /// Singles from byte `offset` of a space on, as [`Self::singles`], of which others may write those that are not asked for.
+    pub(super) fn singles_apart(&self, space: HostSpace, offset: i64, count: usize) -> Option<Singles<'_>> {
+        let HostSpace::Plan(BufferSpace::Arena) = space else {
+            return self.singles(space, offset, count).map(Singles::of);
+        };
+        let start = self.arena.pointer(place(offset), count.checked_mul(SINGLE_BYTES)?)?.cast_const().cast::<f32>();
+        start.is_aligned().then_some(Singles { start, length: count, memory: PhantomData })
     }
 
     /// Bytes from byte `offset` of a space on, where they lie; none if they do not lie inside of it, which is noted. They are

@@ -7,6 +7,7 @@
 //! block of a node. Streams are merged in the order of the program, so that a thread reads anew what its caches still hold.
 //! What a run needs is prepared when the session is opened: threads, registers, addresses.
 
+mod constant_uses;
 mod contraction;
 mod delays;
 mod indices;

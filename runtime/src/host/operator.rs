@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use warpweave_graph::expr::Range;
+use warpweave_graph::program::TensorId;
 use warpweave_plan::body::Stage;
 use warpweave_plan::plan::MemoryPlan;
 use warpweave_plan::plan::ROperator;
@@ -114,9 +115,8 @@ impl HostOperator {
             HostStaged::new(reads, spans.clone(), &mut bases)
         };
         let staged = staged.map(&mut own).collect();
-        let blocked = operator.params.rules().multiplies_blocks();
         let first = stage(&operator.body.stages[0]);
-        let contraction = blocked.then(|| HostContraction::new(operator, &first, memory, &boxes)).flatten();
+        let contraction = HostContraction::new(operator, &first, memory, &boxes);
         let evaluation = match (HostOpaque::new(operator, memory), contraction) {
             (Some(opaque), _) => Evaluation::Opaque(Box::new(opaque), Box::new(first)),
             (None, Some(contraction)) => {
@@ -138,11 +138,15 @@ impl HostOperator {
         self.staged.iter().map(|staged| &staged.group).chain(own)
     }
 
-    /// Packs the constants of a contraction.
-    pub(super) fn pack_constants(&mut self, operator: &ROperator, memory: &Memory, packed: &mut PackedConstants) {
-        if let Evaluation::Contraction(contraction, _) = &mut self.evaluation {
-            contraction.pack_constants(operator, memory, packed);
-        }
+    /// Packs the constants of a contraction; returns those that are no longer read, each as often as a factor was one.
+    pub(super) fn pack_constants(
+        &mut self,
+        operator: &ROperator,
+        memory: &Memory,
+        packed: &mut PackedConstants,
+    ) -> Vec<TensorId> {
+        let Evaluation::Contraction(contraction, _) = &mut self.evaluation else { return Vec::new() };
+        contraction.pack_constants(operator, memory, packed)
     }
 
     /// Runs the rTask of a tile.

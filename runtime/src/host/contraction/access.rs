@@ -4,6 +4,8 @@ use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Atom, AxisId, Index, Scalar};
 use warpweave_plan::body::{Stage, StageSource};
+#[cfg(test)]
+use warpweave_plan::plan::BufferSpace;
 use warpweave_plan::plan::{MemoryPlan, ROperator};
 use warpweave_plan::template::contraction::tile_load::plain_read;
 use warpweave_plan::template::staged::StagedBox;
@@ -196,6 +198,24 @@ impl Access {
             conditions: Vec::new(),
             fill: 0.0,
         })
+    }
+
+    /// Singles of the weights at an index over these axes, where conditions on numbers hold, and `fill` elsewhere.
+    #[cfg(test)]
+    pub(super) fn of_weights(index: &Index, conditions: &[(Index, i64, i64)], extents: &[usize], fill: f32) -> Self {
+        let linear = |index: &Index| Linear::new(index, extents).expect("a sum of parts of axes");
+        let condition = |(index, lower, upper): &(Index, i64, i64)| {
+            let (number, lower, upper) = (linear(index), *lower, *upper);
+            Condition { number, lower, upper }
+        };
+        Self {
+            space: HostSpace::Plan(BufferSpace::Weights),
+            element: ElementType::F32,
+            offset: 0,
+            position: linear(index),
+            conditions: conditions.iter().map(condition).collect(),
+            fill,
+        }
     }
 
     /// The byte of an element.

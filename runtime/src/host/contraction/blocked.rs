@@ -2,58 +2,59 @@
 
 use std::cell::RefCell;
 use std::ops::Range as Numbers;
-use std::sync::Arc;
 
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{AxisId, Range};
+use warpweave_graph::expr::{AxisId, Range, Scalar};
+use warpweave_graph::program::TensorId;
+use warpweave_plan::body::StageSource;
 use warpweave_plan::plan::{BufferSpace, MemoryPlan, ROperator};
+use warpweave_plan::template::contraction::tile_load::plain_read;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::staged::StagedBox;
 
 use super::access::{Access, positions};
 use super::constant::{ConstantPanels, Key, PackedConstants};
 use super::epilogue::{Epilogue, Sums};
-use super::kernel::{Kernels, PanelProduct};
+use super::kernel::Kernels;
 use super::pack::{Panels, pack};
+use super::placement::{Placed, Placement, Tiled};
 use super::runs::{Runs, Steps};
-use crate::host::memory::{HostSpace, Memory};
+use super::side::Side;
+use crate::host::memory::Memory;
 use crate::host::stage::HostStage;
-
-/// Most steps of a block: a panel of columns stays in the first-level cache while panels of rows pass.
-const BLOCK_STEPS: usize = 320;
 
 /// Fewer columns than this are no work for vectors along them.
 const FEWEST_COLUMNS: usize = 8;
 
+/// Fewer rows than this are multiplied sooner without packing columns.
+const FEWEST_ROWS: usize = 4;
+
 /// A contraction of singles, or of halves summed as singles, whose factors are reads at linear indices.
 pub(in crate::host) struct Blocked {
-    rows: Side,
-    columns: Side,
+    pub(super) rows: Side,
+    pub(super) columns: Side,
+    pub(super) placement: Placement,
     /// Tile axes of neither side.
     batch: Vec<usize>,
-    steps: Steps,
+    pub(super) steps: Steps,
+    /// Steps of a block.
+    block: usize,
     epilogue: Epilogue,
-    kernels: &'static Kernels,
-}
-
-/// The side of a tile along which one factor varies.
-struct Side {
-    axes: Vec<usize>,
-    access: Access,
-    panels: Panels,
-    /// All of it, packed once.
-    constant: Option<Arc<ConstantPanels>>,
+    pub(super) kernels: &'static Kernels,
 }
 
 /// What a thread works in.
 #[derive(Default)]
-struct Scratch {
-    point: Vec<i64>,
-    runs: Runs,
-    rows: Vec<f32>,
-    columns: Vec<f32>,
-    sums: Vec<f32>,
+pub(super) struct Scratch {
+    /// The first point of the tile; reduced axes are 0.
+    pub(super) point: Vec<i64>,
+    pub(super) runs: Runs,
+    /// Elements beyond those that are multiplied where they lie.
+    pub(super) rest: Runs,
+    pub(super) rows: Vec<f32>,
+    pub(super) columns: Vec<f32>,
+    pub(super) sums: Vec<f32>,
 }
 
 thread_local! {
@@ -71,58 +72,70 @@ impl Blocked {
         if contraction.element != ElementType::F32 && !contraction.element.is_half() {
             return None;
         }
-        let body = &operator.body;
-        let stage = &body.stages[0];
+        let (body, stage) = (&operator.body, &operator.body.stages[0]);
         let access = |class: AxisClass| Access::new(operator, stage, contraction.factor(class), memory, boxes);
-        let (row_access, column_access) = (access(AxisClass::Row)?, access(AxisClass::Column)?);
-        let reduced = positions(contraction.axes(AxisClass::Reduction));
         let extent = |axis: usize| stage.expr.axes[AxisId::from_index(axis)].extent;
-        let reduced: Vec<(usize, usize)> = reduced.into_iter().map(|axis| (axis, extent(axis))).collect();
-        let steps = Steps::new(&reduced, &[&row_access, &column_access]);
-        let kernels = Kernels::native();
         let of_class = |class: AxisClass| contraction.tile_axes(body, class);
-        let length = |axes: &[usize]| axes.iter().map(|&axis| operator.params.tile[axis].min(extent(axis))).product();
-        let mut sides = [(of_class(AxisClass::Row), row_access), (of_class(AxisClass::Column), column_access)];
-        let [rows, columns]: [usize; 2] = [length(&sides[0].0), length(&sides[1].0)];
-        if columns < FEWEST_COLUMNS && rows > columns {
-            sides.reverse();
+        let length = |class: AxisClass| most(operator, &of_class(class));
+        let mut classes = [AxisClass::Row, AxisClass::Column];
+        if length(classes[1]) < FEWEST_COLUMNS && length(classes[0]) > length(classes[1]) {
+            classes.reverse();
         }
-        let [rows, columns] = sides;
-        let side = |(axes, access): (Vec<usize>, Access), panels: Panels| Side { axes, access, panels, constant: None };
-        Some(Self {
-            rows: side(rows, Panels::Exact(kernels.rows)),
-            columns: side(columns, Panels::Padded(kernels.columns)),
-            batch: of_class(AxisClass::Batch),
-            steps,
-            epilogue: Epilogue::new(operator, memory, boxes),
-            kernels,
-        })
+        let kernels = Kernels::native();
+        let side = |class: AxisClass, panels: Panels| {
+            let constant = constant_operand(operator, contraction.factor(class), memory);
+            Some(Side { axes: of_class(class), access: access(class)?, panels, constant, packed: None })
+        };
+        let rows = side(classes[0], Panels::Exact(kernels.rows))?;
+        let columns = side(classes[1], Panels::Padded(kernels.columns))?;
+        let reduced = positions(contraction.axes(AxisClass::Reduction)).into_iter().map(|axis| (axis, extent(axis)));
+        let steps = Steps::new(&reduced.collect::<Vec<_>>(), &[&rows.access, &columns.access]);
+        let tiled = Tiled { operator, rows: &rows, columns: &columns, column_factor: contraction.factor(classes[1]) };
+        let Placed { placement, steps, block } = tiled.place(steps, kernels);
+        let (batch, epilogue) = (of_class(AxisClass::Batch), Epilogue::new(operator, memory, boxes));
+        Some(Self { rows, columns, placement, batch, steps, block, epilogue, kernels })
     }
 
-    /// Packs what is constant.
-    pub(super) fn pack_constants(&mut self, operator: &ROperator, memory: &Memory, packed: &mut PackedConstants) {
+    /// The blocks of the reduction.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = Numbers<usize>> + use<> {
+        let (steps, block) = (self.steps.count(), self.block.max(1));
+        (0..steps).step_by(block).map(move |first| first..steps.min(first + block))
+    }
+
+    /// Whether a tile has as many rows and columns as it takes for packing to pay.
+    pub(super) fn has_blocks(&self, operator: &ROperator) -> bool {
+        most(operator, &self.rows.axes) >= FEWEST_ROWS && most(operator, &self.columns.axes) >= FEWEST_COLUMNS
+    }
+
+    /// Packs what is constant; returns the constants that are no longer read.
+    pub(super) fn pack_constants(
+        &mut self,
+        operator: &ROperator,
+        memory: &Memory,
+        packed: &mut PackedConstants,
+    ) -> Vec<TensorId> {
+        let blocks: Vec<Numbers<usize>> = self.blocks().collect();
+        let (steps, block) = (&self.steps, self.block);
         for side in [&mut self.rows, &mut self.columns] {
-            if side.access.space != HostSpace::Plan(BufferSpace::Weights) {
-                continue;
-            }
-            let Some(places) = ConstantPanels::places(operator, &side.axes, &self.batch, &side.access) else {
-                continue;
-            };
+            let places = ConstantPanels::places(operator, &side.axes, &self.batch, &side.access);
+            let Some(places) = places.filter(|_| side.constant.is_some()) else { continue };
             let Side { axes, access, panels, .. } = &*side;
-            let (steps, panels) = (&self.steps, *panels);
-            let key = Key { access: access.clone(), axes: axes.clone(), places, panels, steps: steps.clone() };
+            let panels = *panels;
+            let key = Key { access: access.clone(), axes: axes.clone(), places, panels, steps: steps.clone(), block };
             let (mut runs, mut point) = (Runs::default(), vec![0; operator.body.stages[0].expr.axes.len()]);
-            side.constant = packed.get(key, |tile, values| {
+            side.packed = packed.get(key, |tile, values| {
                 tile.iter().zip(&mut point).for_each(|(range, point)| *point = range.minimum);
                 runs.find(access, axes, tile, &mut point);
                 let singles = panels.singles(runs.elements);
-                for block in blocks(steps.count()) {
+                for block in blocks.iter().cloned() {
                     let first = values.len();
                     values.resize(first + singles * block.len(), 0.0);
                     pack(access, &runs, (steps, block), panels, memory, &mut values[first..]);
                 }
             });
         }
+        let packed = [&self.rows, &self.columns].into_iter().filter(|side| side.packed.is_some());
+        packed.filter_map(|side| side.constant).collect()
     }
 
     /// Runs the tile over these ranges of the tile axes.
@@ -152,100 +165,28 @@ impl Blocked {
     }
 
     fn run_one(&self, stages: &[HostStage], tile: &[Range], memory: &Memory, scratch: &mut Scratch) {
-        let length = |axes: &[usize]| -> usize {
-            axes.iter().map(|&axis| (tile[axis].maximum - tile[axis].minimum + 1).max(0) as usize).product()
-        };
-        let (rows, columns) = (length(&self.rows.axes), length(&self.columns.axes));
-        let stride = self.columns.panels.singles(columns);
-        scratch.sums.resize(scratch.sums.len().max(rows * stride), 0.0);
-        if self.steps.count() == 0 {
-            scratch.sums[..rows * stride].fill(0.0);
-        }
         scratch.point.clear();
         scratch.point.extend(tile.iter().map(|range| range.minimum));
         scratch.point.resize(stages[0].expr.axes.len(), 0);
-        let (mut row_panels, mut column_panels) = (self.rows.constant_panels(tile), self.columns.constant_panels(tile));
-        for block in blocks(self.steps.count()) {
-            let begins = block.start == 0;
-            let Scratch { point, runs, rows: row_buffer, columns: column_buffer, sums } = &mut *scratch;
-            let mut place = Place { point, runs, tile, memory };
-            let steps = (&self.steps, &block);
-            let row_block = self.rows.next_block(&mut row_panels, steps, rows, &mut place, row_buffer);
-            let column_block = self.columns.next_block(&mut column_panels, steps, columns, &mut place, column_buffer);
-            self.multiply((row_block, rows), (column_block, stride), block.len(), &mut sums[..rows * stride], begins);
-        }
-        let sums =
-            Sums { values: &scratch.sums[..rows * stride], stride, rows: &self.rows.axes, columns: &self.columns.axes };
+        let stride = self.multiply(tile, memory, scratch);
+        let (rows, columns) = (&self.rows.axes, &self.columns.axes);
+        let sums = Sums { values: &scratch.sums, stride, rows, columns };
         self.epilogue.run(stages, tile, memory, &sums);
     }
-
-    /// Multiplies the panels of a block.
-    fn multiply(
-        &self,
-        (row_panels, rows): (&[f32], usize),
-        (column_panels, stride): (&[f32], usize),
-        steps: usize,
-        sums: &mut [f32],
-        begins: bool,
-    ) {
-        let Kernels { rows: height, columns: width, .. } = *self.kernels;
-        let together = if rows <= 2 { stride.max(1) } else { width };
-        for first_column in (0..stride).step_by(together) {
-            let column_panels = &column_panels[first_column * steps..][..together * steps];
-            for first in (0..rows).step_by(height) {
-                let count = height.min(rows - first);
-                self.kernels.multiply(&mut PanelProduct {
-                    rows: count,
-                    row_panel: &row_panels[first * steps..][..count * steps],
-                    column_panels,
-                    steps,
-                    sums: &mut sums[first * stride + first_column..],
-                    stride,
-                    begins,
-                });
-            }
-        }
-    }
 }
 
-/// Where panels are packed from.
-struct Place<'p> {
-    point: &'p mut [i64],
-    runs: &'p mut Runs,
-    tile: &'p [Range],
-    memory: &'p Memory<'p>,
+/// Elements of a side that a tile has at most.
+fn most(operator: &ROperator, axes: &[usize]) -> usize {
+    let extents = operator.body.tile_extents();
+    axes.iter().map(|&axis| operator.params.tile[axis].min(extents[axis])).product()
 }
 
-impl Side {
-    fn constant_panels(&self, tile: &[Range]) -> Option<&[f32]> {
-        self.constant.as_ref().and_then(|constant| constant.of_tile(tile))
-    }
-
-    /// The panels of a block: the next of the constant ones, or what is packed into the buffer.
-    fn next_block<'p, 'c: 'p>(
-        &self,
-        constant: &mut Option<&'c [f32]>,
-        (steps, block): (&Steps, &Numbers<usize>),
-        elements: usize,
-        Place { point, runs, tile, memory }: &mut Place,
-        buffer: &'p mut Vec<f32>,
-    ) -> &'p [f32] {
-        let singles = self.panels.singles(elements) * block.len();
-        if let Some(panels) = constant {
-            let (block, rest) = panels.split_at(singles);
-            *panels = rest;
-            return block;
-        }
-        buffer.resize(buffer.len().max(singles), 0.0);
-        runs.find(&self.access, &self.axes, tile, point);
-        pack(&self.access, runs, (steps, block.clone()), self.panels, memory, &mut buffer[..singles]);
-        &buffer[..singles]
-    }
-}
-
-/// The blocks of a reduction, as even as may be.
-fn blocks(steps: usize) -> impl Iterator<Item = Numbers<usize>> {
-    let count = steps.div_ceil(BLOCK_STEPS).max(1);
-    let length = steps.div_ceil(count).max(1);
-    (0..steps).step_by(length).map(move |first| first..steps.min(first + length))
+/// The constant that a factor reads, if it reads one.
+fn constant_operand(operator: &ROperator, factor: &Scalar, memory: &MemoryPlan) -> Option<TensorId> {
+    let stage = &operator.body.stages[0];
+    let read = &stage.expr.reads[plain_read(&stage.expr, factor)?];
+    let StageSource::Operand(operand) = stage.sources[read.operand] else { return None };
+    let tensor = operator.body.operands[operand];
+    let space = memory.tensors[tensor].buffer?.space;
+    (space == BufferSpace::Weights).then_some(tensor)
 }

@@ -26,6 +26,8 @@ pub(super) struct Key {
     pub(super) places: Vec<Place>,
     pub(super) panels: Panels,
     pub(super) steps: Steps,
+    /// Steps of a block.
+    pub(super) block: usize,
 }
 
 impl PackedConstants {
@@ -105,6 +107,10 @@ impl ConstantPanels {
                 rest /= place.count();
             }
             pack(&tile, &mut values);
+            if number == 0 {
+                // The first tile is the largest. What is not filled takes no memory.
+                values.reserve_exact((values.len().saturating_mul(total - 1)).min(most));
+            }
             starts.push(values.len());
             if values.len() > most {
                 return None;

@@ -35,6 +35,16 @@ impl Sums<'_> {
         number(self.rows) * self.stride + number(self.columns)
     }
 
+    /// From one element along an axis of a side to the next.
+    fn along(&self, tile: &[Range], axis: usize) -> usize {
+        let length = |axis: &usize| (tile[*axis].maximum - tile[*axis].minimum + 1) as usize;
+        let inside = |axes: &[usize]| {
+            let place = axes.iter().position(|other| *other == axis)?;
+            Some(axes[place + 1..].iter().map(length).product::<usize>())
+        };
+        inside(self.columns).or_else(|| Some(inside(self.rows)? * self.stride)).unwrap_or(0)
+    }
+
     /// From one element along an axis to the next, if it is the innermost that has more than one on its side.
     fn step(&self, tile: &[Range], axis: usize) -> Option<usize> {
         let innermost =
@@ -66,7 +76,8 @@ impl Epilogue {
         let mut point: Vec<i64> = tile.iter().map(|range| range.minimum).collect();
         let Some(innermost) = axes.pop() else {
             let value = &sums.values[sums.place(tile, &point)..][..1];
-            return self.chunk(stages, memory, &point, (None, 1), value);
+            let chunk = Chunk { point: &point, axis: None, row_axis: None, rows: 1, sums: value };
+            return Registers::with(|registers| self.chunk(stages, memory, &chunk, registers));
         };
         let length = |axis: usize| (tile[axis].maximum - tile[axis].minimum + 1) as usize;
         let mut count = length(innermost);
@@ -79,51 +90,99 @@ impl Epilogue {
                 count *= length(outer);
             }
         }
-        let ranges: Vec<Range> = axes.iter().map(|&axis| tile[axis]).collect();
-        let mut counter = vec![0; axes.len()];
-        let mut gathered = [0f32; LANES];
         let most = match &self.program {
-            Some(program) if program.is_linear_along(innermost) => LANES.min(Registers::LENGTH),
+            Some(program) if program.is_linear_along(innermost) => Registers::LENGTH,
             Some(_) => 1,
             None => LANES,
         };
+        let joins_rows = |axis: &mut usize| self.program.as_ref().is_some_and(|program| program.is_linear_along(*axis));
+        let row_axis = Some(&mut axes).filter(|_| count * 2 <= most).and_then(|axes| axes.pop_if(joins_rows));
+        let rows = row_axis.map_or(1, length);
+        let line = Line { innermost, count, step: step.unwrap_or(0), row_axis, most };
+        let row_step = row_axis.map_or(0, |axis| sums.along(tile, axis));
+        let ranges: Vec<Range> = axes.iter().map(|&axis| tile[axis]).collect();
+        let mut counter = vec![0; axes.len()];
         for_each_point(&ranges, &mut counter, &mut |outer| {
             axes.iter().zip(outer.iter()).for_each(|(axis, value)| point[*axis] = *value);
             let start = sums.place(tile, &point);
-            match step {
-                Some(1) => {
-                    for (number, values) in sums.values[start..][..count].chunks(most).enumerate() {
-                        point[innermost] = tile[innermost].minimum + (number * most) as i64;
-                        self.chunk(stages, memory, &point, (Some(innermost), values.len()), values);
-                    }
+            for first in (0..rows).step_by(line.rows()) {
+                let rows = line.rows().min(rows - first);
+                if let Some(axis) = row_axis {
+                    point[axis] = tile[axis].minimum + first as i64;
                 }
-                _ => {
-                    for first in (0..count).step_by(most) {
-                        let values = &mut gathered[..most.min(count - first)];
-                        for (at, value) in values.iter_mut().enumerate() {
-                            *value = sums.values[start + (first + at) * step.unwrap_or(0)];
-                        }
-                        point[innermost] = tile[innermost].minimum + first as i64;
-                        self.chunk(stages, memory, &point, (Some(innermost), values.len()), values);
-                    }
-                }
+                let values = &sums.values[start + first * row_step..];
+                self.lines(stages, memory, &mut point, (&line, rows), (values, row_step));
             }
-            point[innermost] = tile[innermost].minimum;
+            row_axis.into_iter().for_each(|axis| point[axis] = tile[axis].minimum);
         });
     }
 
-    fn chunk(
+    /// Some rows of elements, the first of whose sums begin those given.
+    fn lines(
         &self,
         stages: &[HostStage],
         memory: &Memory,
-        point: &[i64],
-        (axis, count): (Option<usize>, usize),
-        sums: &[f32],
+        point: &mut [i64],
+        (line, rows): (&Line, usize),
+        (sums, row_step): (&[f32], usize),
     ) {
-        let Some(program) = &self.program else { return finish_run(stages, memory, point, axis, count, sums) };
+        let Line { innermost, count, step, row_axis, most } = *line;
+        let start = point[innermost];
         Registers::with(|registers| {
-            let chunk = Chunk { point, axis, sums };
-            registers.run(program, &chunk, memory);
+            registers.with_room(|registers, room| {
+                for first in (0..count).step_by(most) {
+                    let columns = most.min(count - first);
+                    point[innermost] = start + first as i64;
+                    let sums = if rows == 1 && step == 1 {
+                        &sums[first..][..columns]
+                    } else {
+                        let room = &mut room[..rows * columns];
+                        gather(&sums[first * step..], (step, row_step), columns, room);
+                        room
+                    };
+                    let chunk = Chunk { point, axis: Some(innermost), row_axis, rows, sums };
+                    self.chunk(stages, memory, &chunk, registers);
+                }
+            });
         });
+        point[innermost] = start;
+    }
+
+    fn chunk(&self, stages: &[HostStage], memory: &Memory, chunk: &Chunk, registers: &mut Registers) {
+        match &self.program {
+            Some(program) => registers.run(program, chunk, memory),
+            None => finish_run(stages, memory, chunk.point, chunk.axis, chunk.sums.len(), chunk.sums),
+        }
+    }
+}
+
+/// Copies rows of sums that lie a step from each other.
+fn gather(sums: &[f32], (step, row_step): (usize, usize), columns: usize, out: &mut [f32]) {
+    for (row, out) in out.chunks_exact_mut(columns).enumerate() {
+        let sums = &sums[row * row_step..];
+        match step {
+            1 => out.copy_from_slice(&sums[..columns]),
+            _ => out.iter_mut().enumerate().for_each(|(at, out)| *out = sums[at * step]),
+        }
+    }
+}
+
+/// How the elements of a tile are taken.
+struct Line {
+    innermost: usize,
+    /// Elements along the innermost axis.
+    count: usize,
+    /// From one of their sums to the next.
+    step: usize,
+    /// The axis along which rows of them follow each other.
+    row_axis: Option<usize>,
+    /// Most elements at once.
+    most: usize,
+}
+
+impl Line {
+    /// Rows that are taken at once.
+    fn rows(&self) -> usize {
+        self.row_axis.map_or(1, |_| (self.most / self.count.max(1)).max(1))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use super::columns::{Columns, Placed, Source};
 use crate::host::simd::Vector;
 
 /// Most rows of a panel, whatever the processor.
@@ -13,8 +14,8 @@ pub(in crate::host) struct PanelProduct<'p> {
     pub(in crate::host) rows: usize,
     /// The row factor: `rows` elements a step.
     pub(in crate::host) row_panel: &'p [f32],
-    /// The column factor: panels one after another, each of [`Kernels::columns`] elements a step.
-    pub(in crate::host) column_panels: &'p [f32],
+    /// The column factor.
+    pub(in crate::host) columns: Columns<'p>,
     /// Steps of the block.
     pub(in crate::host) steps: usize,
     /// The sums, row-major.
@@ -41,66 +42,110 @@ impl Kernels {
         KERNELS.get_or_init(|| x86::kernels().unwrap_or(PORTABLE))
     }
 
-    /// Multiplies one panel of rows with all of `column_panels`.
+    /// Columns of half a panel.
+    pub(in crate::host) fn half(&self) -> usize {
+        self.columns / 2
+    }
+
+    /// Multiplies one panel of rows with all panels of columns.
     pub(in crate::host) fn multiply(&self, product: &mut PanelProduct<'_>) {
         (self.multiply)(product);
     }
 }
 
 /// Vectors of four, which any compiler of this century maps to the registers that there are.
-const PORTABLE: Kernels = Kernels { rows: 6, columns: 16, multiply: of_any_rows::<[f32; 4], 4, 16, 6> };
+const PORTABLE: Kernels = Kernels { rows: 6, columns: 16, multiply: of_any_columns::<[f32; 4], 4, 16, 2, 8, 6> };
+
+/// Dispatches on where the columns lie. `WIDTH` vectors are the columns of a panel, and `HALF_WIDTH` those of half a panel.
+#[inline(always)]
+fn of_any_columns<
+    V: Vector,
+    const WIDTH: usize,
+    const COLUMNS: usize,
+    const HALF_WIDTH: usize,
+    const HALF: usize,
+    const ROWS: usize,
+>(
+    product: &mut PanelProduct<'_>,
+) {
+    match product.columns {
+        Columns::Packed(panels) => {
+            let (panels, _) = panels.as_chunks::<COLUMNS>();
+            of_any_rows::<V, &[[f32; COLUMNS]], WIDTH, COLUMNS, ROWS>(product, panels);
+        }
+        Columns::Placed(placed) => of_any_rows::<V, Placed<'_>, WIDTH, COLUMNS, ROWS>(product, placed),
+        Columns::Half(placed) => of_any_rows::<V, Placed<'_>, HALF_WIDTH, HALF, ROWS>(product, placed),
+    }
+}
 
 /// Dispatches on the number of rows. Kernels of few rows take several panels of columns at once: one has too few sums to
-/// hide the latency of their additions. `WIDTH` vectors are the columns of a panel.
+/// hide the latency of their additions.
 #[inline(always)]
-fn of_any_rows<V: Vector, const WIDTH: usize, const COLUMNS: usize, const ROWS: usize>(product: &mut PanelProduct<'_>) {
+fn of_any_rows<V: Vector, S: Source<COLUMNS>, const WIDTH: usize, const COLUMNS: usize, const ROWS: usize>(
+    product: &mut PanelProduct<'_>,
+    columns: S,
+) {
     if product.rows == ROWS {
-        return of_rows::<V, WIDTH, COLUMNS, ROWS, 1>(product);
+        return of_rows::<V, S, WIDTH, COLUMNS, ROWS, 1>(product, columns);
     }
     match product.rows {
         0 => {}
-        1 => of_rows::<V, WIDTH, COLUMNS, 1, 4>(product),
-        2 => of_rows::<V, WIDTH, COLUMNS, 2, 2>(product),
-        3 => of_rows::<V, WIDTH, COLUMNS, 3, 1>(product),
-        4 => of_rows::<V, WIDTH, COLUMNS, 4, 1>(product),
-        5 => of_rows::<V, WIDTH, COLUMNS, 5, 1>(product),
-        6 => of_rows::<V, WIDTH, COLUMNS, 6, 1>(product),
-        7 => of_rows::<V, WIDTH, COLUMNS, 7, 1>(product),
-        8 => of_rows::<V, WIDTH, COLUMNS, 8, 1>(product),
-        9 => of_rows::<V, WIDTH, COLUMNS, 9, 1>(product),
-        10 => of_rows::<V, WIDTH, COLUMNS, 10, 1>(product),
-        11 => of_rows::<V, WIDTH, COLUMNS, 11, 1>(product),
+        1 => of_rows::<V, S, WIDTH, COLUMNS, 1, 4>(product, columns),
+        2 => of_rows::<V, S, WIDTH, COLUMNS, 2, 2>(product, columns),
+        3 => of_rows::<V, S, WIDTH, COLUMNS, 3, 1>(product, columns),
+        4 => of_rows::<V, S, WIDTH, COLUMNS, 4, 1>(product, columns),
+        5 => of_rows::<V, S, WIDTH, COLUMNS, 5, 1>(product, columns),
+        6 => of_rows::<V, S, WIDTH, COLUMNS, 6, 1>(product, columns),
+        7 => of_rows::<V, S, WIDTH, COLUMNS, 7, 1>(product, columns),
+        8 => of_rows::<V, S, WIDTH, COLUMNS, 8, 1>(product, columns),
+        9 => of_rows::<V, S, WIDTH, COLUMNS, 9, 1>(product, columns),
+        10 => of_rows::<V, S, WIDTH, COLUMNS, 10, 1>(product, columns),
+        11 => of_rows::<V, S, WIDTH, COLUMNS, 11, 1>(product, columns),
         rows => unreachable!("no panel has {rows} rows"),
     }
 }
 
 #[inline(always)]
-fn of_rows<V: Vector, const WIDTH: usize, const COLUMNS: usize, const ROWS: usize, const PANELS: usize>(
+fn of_rows<
+    V: Vector,
+    S: Source<COLUMNS>,
+    const WIDTH: usize,
+    const COLUMNS: usize,
+    const ROWS: usize,
+    const PANELS: usize,
+>(
     product: &mut PanelProduct<'_>,
+    columns: S,
 ) {
-    let PanelProduct { row_panel, column_panels, steps, sums, stride, begins, .. } = product;
+    let PanelProduct { row_panel, steps, sums, stride, begins, .. } = product;
     let (rows, _) = row_panel.as_chunks::<ROWS>();
-    let (rows, (columns, _)) = (&rows[..*steps], column_panels.as_chunks::<COLUMNS>());
-    let panels = columns.len().checked_div(*steps).unwrap_or(0);
+    let rows = &rows[..*steps];
+    let panels = columns.panels(*steps);
     let mut panel = 0;
     while panel + PANELS <= panels {
-        let of_each: [&[[f32; COLUMNS]]; PANELS] =
-            std::array::from_fn(|at| &columns[(panel + at) * *steps..][..*steps]);
-        block::<V, WIDTH, COLUMNS, ROWS, PANELS>(rows, of_each, &mut sums[panel * COLUMNS..], *stride, *begins);
+        let of_each: [S; PANELS] = std::array::from_fn(|at| columns.panel(panel + at, *steps));
+        block::<V, S, WIDTH, COLUMNS, ROWS, PANELS>(rows, of_each, &mut sums[panel * COLUMNS..], *stride, *begins);
         panel += PANELS;
     }
     while panel < panels {
-        let only = [&columns[panel * *steps..][..*steps]];
-        block::<V, WIDTH, COLUMNS, ROWS, 1>(rows, only, &mut sums[panel * COLUMNS..], *stride, *begins);
+        let only = [columns.panel(panel, *steps)];
+        block::<V, S, WIDTH, COLUMNS, ROWS, 1>(rows, only, &mut sums[panel * COLUMNS..], *stride, *begins);
         panel += 1;
     }
 }
 
 /// Loops over numbers: iterators and closures need not be inlined, and then have not the features of the kernel.
 #[inline(always)]
-fn block<V: Vector, const WIDTH: usize, const COLUMNS: usize, const ROWS: usize, const PANELS: usize>(
+fn block<
+    V: Vector,
+    S: Source<COLUMNS>,
+    const WIDTH: usize,
+    const COLUMNS: usize,
+    const ROWS: usize,
+    const PANELS: usize,
+>(
     rows: &[[f32; ROWS]],
-    panels: [&[[f32; COLUMNS]]; PANELS],
+    panels: [S; PANELS],
     out: &mut [f32],
     stride: usize,
     begins: bool,
@@ -108,7 +153,7 @@ fn block<V: Vector, const WIDTH: usize, const COLUMNS: usize, const ROWS: usize,
     let mut panels = panels;
     let mut panel = 0;
     while panel < PANELS {
-        panels[panel] = &panels[panel][..rows.len()];
+        panels[panel] = panels[panel].panel(0, rows.len());
         panel += 1;
     }
     let mut sums = [[[V::splat(0.0); WIDTH]; PANELS]; ROWS];
@@ -117,7 +162,7 @@ fn block<V: Vector, const WIDTH: usize, const COLUMNS: usize, const ROWS: usize,
         let row = &rows[step];
         let mut panel = 0;
         while panel < PANELS {
-            let column = &panels[panel][step];
+            let column = panels[panel].at(step);
             let mut vectors = [V::splat(0.0); WIDTH];
             let mut vector = 0;
             while vector < WIDTH {
@@ -161,7 +206,7 @@ fn block<V: Vector, const WIDTH: usize, const COLUMNS: usize, const ROWS: usize,
 mod x86 {
     use std::arch::x86_64::{__m256, __m512};
 
-    use super::{Kernels, MOST_ROWS, PanelProduct, of_any_rows};
+    use super::{Kernels, MOST_ROWS, PanelProduct, of_any_columns};
 
     /// The widest that this processor has.
     pub(super) fn kernels() -> Option<Kernels> {
@@ -176,7 +221,7 @@ mod x86 {
     fn avx512(product: &mut PanelProduct<'_>) {
         #[target_feature(enable = "avx512f")]
         fn multiply(product: &mut PanelProduct<'_>) {
-            of_any_rows::<__m512, 2, 32, MOST_ROWS>(product);
+            of_any_columns::<__m512, 2, 32, 1, 16, MOST_ROWS>(product);
         }
         // SAFETY: only kernels of a processor that has the feature call this.
         unsafe { multiply(product) }
@@ -186,7 +231,7 @@ mod x86 {
     fn avx2(product: &mut PanelProduct<'_>) {
         #[target_feature(enable = "avx2,fma")]
         fn multiply(product: &mut PanelProduct<'_>) {
-            of_any_rows::<__m256, 2, 16, 6>(product);
+            of_any_columns::<__m256, 2, 16, 1, 8, 6>(product);
         }
         // SAFETY: only kernels of a processor that has the features call this.
         unsafe { multiply(product) }
@@ -203,49 +248,88 @@ mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::memory::Singles;
 
-    /// Products of panels of these many rows, in two blocks of steps, against sums one after another.
-    fn check(kernels: &Kernels, rows: usize, panels: usize, steps: usize) {
-        let value = |seed: usize, at: usize| ((at * 37 + seed) % 19) as f32 - 9.0;
-        let (columns, stride) = (panels * kernels.columns, panels * kernels.columns + 3);
+    fn value(seed: usize, at: usize) -> f32 {
+        ((at * 37 + seed) % 19) as f32 - 9.0
+    }
+
+    /// Products of so many rows, in two blocks of so many steps, with `columns`, which gives those of a seed, against sums one
+    /// after another of the elements that `element` finds by step and column.
+    fn check(
+        kernels: &Kernels,
+        (rows, count, steps): (usize, usize, usize),
+        columns: &dyn Fn(usize, &mut dyn FnMut(Columns<'_>)),
+        element: &dyn Fn(usize, usize, usize) -> f32,
+    ) {
+        let stride = count + 3;
         let mut sums = vec![f32::NAN; rows * stride];
-        let mut expected = vec![0f32; rows * columns];
+        let mut expected = vec![0f32; rows * count];
         for block in 0..2 {
             let row_panel: Vec<f32> = (0..rows * steps).map(|at| value(block, at)).collect();
-            let column_panels: Vec<f32> = (0..columns * steps).map(|at| value(block + 5, at)).collect();
-            let (row_panel, column_panels) = (&row_panel[..], &column_panels[..]);
-            kernels.multiply(&mut PanelProduct {
-                rows,
-                row_panel,
-                column_panels,
-                steps,
-                sums: &mut sums,
-                stride,
-                begins: block == 0,
+            columns(block, &mut |columns| {
+                let (row_panel, sums) = (&row_panel[..], &mut sums[..]);
+                let begins = block == 0;
+                kernels.multiply(&mut PanelProduct { rows, row_panel, columns, steps, sums, stride, begins });
             });
             for (at, sum) in expected.iter_mut().enumerate() {
-                let (row, column) = (at / columns, at % columns);
-                let (panel, within) = (column / kernels.columns, column % kernels.columns);
-                for step in 0..steps {
-                    let of_column = column_panels[(panel * steps + step) * kernels.columns + within];
-                    *sum += row_panel[step * rows + row] * of_column;
-                }
+                let (row, column) = (at / count, at % count);
+                *sum += (0..steps).map(|step| row_panel[step * rows + row] * element(block, step, column)).sum::<f32>();
             }
         }
-        let found = sums.chunks(stride).flat_map(|row| &row[..columns]);
-        assert!(found.eq(&expected), "{rows} rows, {panels} panels, {steps} steps");
-        assert!(
-            sums.chunks(stride).all(|row| row[columns..].iter().all(|value| value.is_nan())),
-            "nothing else is written"
-        );
+        let found = sums.chunks(stride).flat_map(|row| &row[..count]);
+        assert!(found.eq(&expected), "{rows} rows, {count} columns, {steps} steps");
+        let is_rest_left = sums.chunks(stride).all(|row| row[count..].iter().all(|value| value.is_nan()));
+        assert!(is_rest_left, "nothing else is written");
+    }
+
+    fn for_each_size(test: impl Fn(&Kernels, usize, usize, usize)) {
+        for kernels in [&PORTABLE, Kernels::native()] {
+            for rows in 1..=kernels.rows {
+                [(1, 1), (3, 7), (5, 33)].into_iter().for_each(|(panels, steps)| test(kernels, rows, panels, steps));
+            }
+        }
     }
 
     #[test]
     fn panels_of_any_rows_are_multiplied() {
-        for kernels in [&PORTABLE, Kernels::native()] {
-            for rows in 1..=kernels.rows {
-                [(1, 1), (3, 7), (5, 33)].into_iter().for_each(|(panels, steps)| check(kernels, rows, panels, steps));
+        for_each_size(|kernels, rows, panels, steps| {
+            let width = kernels.columns;
+            let columns = |block: usize, multiply: &mut dyn FnMut(Columns<'_>)| {
+                let packed: Vec<f32> = (0..panels * width * steps).map(|at| value(block + 5, at)).collect();
+                multiply(Columns::Packed(&packed));
+            };
+            let element = |block: usize, step: usize, column: usize| {
+                value(block + 5, (column / width * steps + step) * width + column % width)
+            };
+            check(kernels, (rows, panels * width, steps), &columns, &element);
+        });
+    }
+
+    #[test]
+    fn columns_are_multiplied_where_they_lie() {
+        for_each_size(|kernels, rows, panels, steps| {
+            let offsets: Vec<usize> = (0..steps).map(|step| step * 3 % 11).collect();
+            let element = |block: usize, step: usize, column: usize| value(block + 5, 2 + step * 3 % 11 + column);
+            for (is_half, count) in [(false, panels * kernels.columns), (true, kernels.half())] {
+                let columns = |block: usize, multiply: &mut dyn FnMut(Columns<'_>)| {
+                    let values: Vec<f32> = (0..count + 13).map(|at| value(block + 5, at)).collect();
+                    let panels = if is_half { 1 } else { panels };
+                    let placed = Placed { singles: Singles::of(&values), first: 2, offsets: &offsets, panels };
+                    multiply(if is_half { Columns::Half(placed) } else { Columns::Placed(placed) });
+                };
+                check(kernels, (rows, count, steps), &columns, &element);
             }
-        }
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "a panel lies in its memory")]
+    fn nothing_beyond_the_columns_is_read() {
+        let (kernels, values) = (Kernels::native(), vec![0.0; Kernels::native().columns]);
+        let placed = Placed { singles: Singles::of(&values), first: 0, offsets: &[0, 1], panels: 1 };
+        let (columns, mut sums) = (Columns::Placed(placed), vec![0.0; kernels.columns]);
+        let (row_panel, sums, stride) = (&[1.0, 1.0][..], &mut sums[..], kernels.columns);
+        kernels.multiply(&mut PanelProduct { rows: 1, row_panel, columns, steps: 2, sums, stride, begins: true });
     }
 }

@@ -2,15 +2,23 @@
 
 mod access;
 mod blocked;
+mod columns;
 mod constant;
 mod epilogue;
 mod evaluated;
 mod kernel;
+mod multiply;
 mod pack;
+mod placement;
+mod planes;
 mod runs;
+mod side;
 mod slices;
+mod window_dimension;
+mod windows;
 
 use warpweave_graph::expr::Range;
+use warpweave_graph::program::TensorId;
 use warpweave_plan::plan::{MemoryPlan, ROperator};
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::staged::StagedBox;
@@ -30,7 +38,7 @@ pub(super) enum HostContraction {
 }
 
 impl HostContraction {
-    /// Prepares the contraction that an operator is.
+    /// Prepares the contraction that an operator is, if it is one whose tiles are worth it.
     pub(super) fn new(
         operator: &ROperator,
         stage: &HostStage,
@@ -38,17 +46,23 @@ impl HostContraction {
         boxes: &[StagedBox],
     ) -> Option<Self> {
         let contraction = Contraction::on_processors(&operator.body)?;
-        Some(match Blocked::new(operator, &contraction, memory, boxes) {
-            Some(blocked) => Self::Blocked(Box::new(blocked)),
-            None => Self::Evaluated(Evaluated::new(&operator.body, &contraction, stage)),
-        })
+        let is_tiled = operator.params.rules().multiplies_blocks();
+        match Blocked::new(operator, &contraction, memory, boxes) {
+            Some(blocked) => (is_tiled || blocked.has_blocks(operator)).then(|| Self::Blocked(Box::new(blocked))),
+            None => is_tiled.then(|| Self::Evaluated(Evaluated::new(&operator.body, &contraction, stage))),
+        }
     }
 
-    /// Packs what is constant.
-    pub(super) fn pack_constants(&mut self, operator: &ROperator, memory: &Memory, packed: &mut PackedConstants) {
+    /// Packs what is constant; returns the constants that are no longer read, each as often as a factor was one.
+    pub(super) fn pack_constants(
+        &mut self,
+        operator: &ROperator,
+        memory: &Memory,
+        packed: &mut PackedConstants,
+    ) -> Vec<TensorId> {
         match self {
             Self::Blocked(blocked) => blocked.pack_constants(operator, memory, packed),
-            Self::Evaluated(_) => {}
+            Self::Evaluated(_) => Vec::new(),
         }
     }
 

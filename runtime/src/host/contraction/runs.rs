@@ -30,6 +30,13 @@ impl Steps {
         Self { outer: outer.chain(pieces).collect(), inner: inner.map(|(axis, _)| axis), length }
     }
 
+    /// The steps along these axes with their extents in this order, the last fastest, of a factor that lies there.
+    pub(super) fn in_order(axes: &[(usize, usize)], factor: &Access) -> Self {
+        let mut outer: Vec<(usize, usize)> = axes.iter().copied().filter(|(_, extent)| *extent != 1).collect();
+        let inner = outer.pop_if(|(axis, extent)| !factor.is_guarded_along(*axis) && factor.piece(*axis) == *extent);
+        Self { outer, inner: inner.map(|(axis, _)| axis), length: inner.map_or(1, |(_, extent)| extent) }
+    }
+
     /// The number of steps.
     pub(super) fn count(&self) -> usize {
         self.length * self.outer.iter().map(|(_, extent)| extent).product::<usize>()
@@ -91,6 +98,20 @@ pub(super) struct Runs {
 }
 
 impl Runs {
+    /// The run, if there is one.
+    pub(super) fn only(&self) -> Option<Run> {
+        let [run] = self.runs[..] else { return None };
+        Some(run)
+    }
+
+    /// Sets these to one run along an axis, of elements that are read without conditions.
+    pub(super) fn set(&mut self, axis: Option<usize>, run: Run) {
+        (self.axis, self.elements) = (axis, run.count);
+        self.runs.clear();
+        self.runs.push(run);
+        self.numbers.clear();
+    }
+
     /// Sets these to the elements along `axes` of the tile at `point`, whose reduced axes are 0.
     pub(super) fn find(&mut self, access: &Access, axes: &[usize], tile: &[Range], point: &mut [i64]) {
         self.runs.clear();

@@ -8,7 +8,7 @@ use warpweave_plan::body::StageSource;
 use warpweave_plan::plan::{BufferSpace, MemoryPlan, ROperator};
 use warpweave_plan::template::staged::StagedBox;
 
-use super::access::Access;
+use super::access::{Access, Linear};
 use crate::host::lane_program::{LaneProgram, Step};
 use crate::host::lanes::single_function;
 use crate::host::memory::{HostSpace, Memory, SINGLE_BYTES};
@@ -44,13 +44,30 @@ enum Operation {
 #[derive(Clone, Debug)]
 pub(super) struct Program(Vec<Operation>);
 
-/// Neighbouring elements along an axis.
+/// Neighbouring elements along an axis, or rows of them.
 pub(super) struct Chunk<'c> {
     /// The point of the first.
     pub(super) point: &'c [i64],
-    /// The axis; none if there is one element.
+    /// The axis; none if a row has one element.
     pub(super) axis: Option<usize>,
+    /// The axis along which rows follow each other; none if there is one.
+    pub(super) row_axis: Option<usize>,
+    pub(super) rows: usize,
+    /// One row after another.
     pub(super) sums: &'c [f32],
+}
+
+impl Chunk<'_> {
+    /// Elements of a row.
+    fn columns(&self) -> usize {
+        self.sums.len() / self.rows.max(1)
+    }
+
+    /// The position of the first element, and how far it is from there to the next element and to the next row.
+    fn line(&self, position: &Linear) -> (i64, i64, i64) {
+        let along = |axis: Option<usize>| axis.map_or(0, |axis| position.along(axis));
+        (position.at(self.point), along(self.axis), along(self.row_axis))
+    }
 }
 
 impl Program {
@@ -167,27 +184,37 @@ enum Value<'v> {
 /// What a thread computes slices in.
 pub(super) struct Registers {
     values: Vec<f32>,
+    /// Sums that do not lie side by side.
+    gathered: Vec<f32>,
     processor: Processor,
 }
 
 thread_local! {
     static REGISTERS: RefCell<Registers> =
-        RefCell::new(Registers { values: Vec::new(), processor: Processor::detect() });
+        RefCell::new(Registers { values: Vec::new(), gathered: Vec::new(), processor: Processor::detect() });
 }
 
 impl Registers {
     /// Most elements of a chunk.
-    pub(super) const LENGTH: usize = 128;
+    pub(super) const LENGTH: usize = 512;
 
     /// Gives a thread's registers to a function.
     pub(super) fn with<T>(body: impl FnOnce(&mut Self) -> T) -> T {
         REGISTERS.with_borrow_mut(body)
     }
 
-    /// Runs a program on neighbouring elements.
+    /// Gives a function room for the sums of a chunk.
+    pub(super) fn with_room(&mut self, body: impl FnOnce(&mut Self, &mut [f32])) {
+        let mut gathered = std::mem::take(&mut self.gathered);
+        gathered.resize(Self::LENGTH, 0.0);
+        body(self, &mut gathered);
+        self.gathered = gathered;
+    }
+
+    /// Runs a program on the elements of a chunk.
     pub(super) fn run(&mut self, program: &Program, chunk: &Chunk, memory: &Memory) {
         let count = chunk.sums.len();
-        let Self { values: registers, processor } = self;
+        let Self { values: registers, processor, .. } = self;
         registers.resize(registers.len().max(program.0.len() * Self::LENGTH), 0.0);
         let mut places = [Place::One(0.0); MOST_SLOTS];
         for (slot, operation) in program.0.iter().enumerate() {
@@ -215,8 +242,6 @@ impl Registers {
                     Place::Register
                 }
                 Operation::Store(stored, access) => {
-                    let step = chunk.axis.map_or(1, |axis| access.position.along(axis));
-                    let first = access.byte(access.position.at(chunk.point));
                     let values = match value(*stored) {
                         Value::Many(values) => values,
                         Value::One(value) => {
@@ -224,7 +249,11 @@ impl Registers {
                             out
                         }
                     };
-                    store(*processor, access.element, first, step, values, memory);
+                    let (first, step, row_step) = chunk.line(&access.position);
+                    for (row, values) in values.chunks_exact(chunk.columns()).enumerate() {
+                        let byte = access.byte(first + row as i64 * row_step);
+                        store(*processor, access.element, byte, step, values, memory);
+                    }
                     Place::One(0.0)
                 }
             };
@@ -262,19 +291,36 @@ fn round_many<I>(processor, element: ElementType, values: &[f32], out: &mut [f32
 }
 
 fn read<'m>(processor: Processor, access: &Access, chunk: &Chunk, memory: &'m Memory, out: &mut [f32]) -> Place<'m> {
-    let first = access.byte(access.position.at(chunk.point));
-    let step = chunk.axis.map_or(0, |axis| access.position.along(axis));
-    let count = if step == 0 { 1 } else { out.len() };
-    if access.element.is_half() {
-        let bytes = step * access.element.bytes() as i64;
-        load_singles(processor, memory, access.space, access.element, first, bytes, &mut out[..count]);
-        return if step == 0 { Place::One(out[0]) } else { Place::Register };
+    let (first, step, row_step) = chunk.line(&access.position);
+    let (first, size) = (access.byte(first), access.element.bytes() as i64);
+    let is_one = step == 0 && (row_step == 0 || chunk.rows == 1);
+    let is_single = access.element == ElementType::F32;
+    if is_single
+        && (is_one || (step == 1 && chunk.rows == 1))
+        && let Some(values) = memory.singles(access.space, first, if is_one { 1 } else { out.len() })
+    {
+        return if is_one { Place::One(values[0]) } else { Place::Memory(values) };
     }
-    if let Some(values) = memory.singles(access.space, first, count).filter(|_| step <= 1) {
-        return if step == 0 { Place::One(values[0]) } else { Place::Memory(values) };
+    let columns = if is_one { out.len() } else { chunk.columns() };
+    if is_single
+        && step == 0
+        && row_step == 1
+        && let Some(values) = memory.singles(access.space, first, chunk.rows)
+    {
+        out.chunks_exact_mut(columns).zip(values).for_each(|(out, value)| out.fill(*value));
+        return Place::Register;
     }
-    memory.load_singles(access.space, first, step * SINGLE_BYTES as i64, out);
-    Place::Register
+    for (row, out) in out.chunks_exact_mut(columns).enumerate() {
+        let first = first + row as i64 * row_step * size;
+        let (one, rest) = out.split_at_mut(if step == 0 { 1 } else { columns });
+        if is_single {
+            memory.load_singles(access.space, first, step * size, one);
+        } else {
+            load_singles(processor, memory, access.space, access.element, first, step * size, one);
+        }
+        rest.fill(one[0]);
+    }
+    if is_one { Place::One(out[0]) } else { Place::Register }
 }
 
 /// What a function of many values gives of an operand: one value of one.

@@ -26,6 +26,7 @@ impl Instructions for Avx2 {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Processor {
     has_avx2: bool,
+    has_avx512: bool,
 }
 
 impl Processor {
@@ -33,15 +34,23 @@ impl Processor {
     pub(crate) fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         let has_avx2 = std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma");
+        #[cfg(target_arch = "x86_64")]
+        let has_avx512 = has_avx2 && std::arch::is_x86_feature_detected!("avx512f");
         #[cfg(not(target_arch = "x86_64"))]
-        let has_avx2 = false;
-        Self { has_avx2 }
+        let (has_avx2, has_avx512) = (false, false);
+        Self { has_avx2, has_avx512 }
     }
 
     /// Whether it has vectors of 256 bits and fused multiply-adds.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn has_avx2(self) -> bool {
         self.has_avx2
+    }
+
+    /// Whether it has vectors of 512 bits as well.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn has_avx512(self) -> bool {
+        self.has_avx512
     }
 }
 

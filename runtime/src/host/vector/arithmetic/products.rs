@@ -8,9 +8,9 @@ use crate::host::simd::Vector;
 /// Vectors of partial sums of a row.
 const PARTS: usize = 4;
 
-/// Elements ahead of those that are multiplied which are fetched meanwhile: a page, beyond which processors do not see by
-/// themselves what comes next.
-const AHEAD: usize = 1024;
+/// Elements ahead of those that are multiplied which are fetched meanwhile: processors do not see by themselves what comes beyond
+/// a page.
+const AHEAD: usize = 256;
 
 /// Whether sums begin with products or are added to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,62 +43,109 @@ pub(crate) fn matrix_vector(
 ) {
     #[cfg(target_arch = "x86_64")]
     if processor.has_avx2() {
-        #[expect(unsafe_code, reason = "the function is compiled for features that were detected")]
-        // SAFETY: the processor was asked for both features.
-        return unsafe { x86::avx2(matrix, stride, vector, out, sums) };
+        #[expect(unsafe_code, reason = "the functions are compiled for features that were detected")]
+        // SAFETY: the processor was asked for the features.
+        return unsafe {
+            match processor.has_avx512() {
+                true => x86::avx512(matrix, stride, vector, out, sums),
+                false => x86::avx2(matrix, stride, vector, out, sums),
+            }
+        };
     }
-    of_vectors::<[f32; 4], 16>(matrix, stride, vector, out, sums);
+    of_vectors::<[f32; 4], 4, 2>(matrix, stride, vector, out, sums);
 }
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use std::arch::x86_64::__m256;
+    use std::arch::x86_64::{__m256, __m512};
 
     use super::{Sums, of_vectors};
 
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn avx512(matrix: &[f32], stride: usize, vector: &[f32], out: &mut [f32], sums: Sums) {
+        of_vectors::<__m512, 16, 4>(matrix, stride, vector, out, sums);
+    }
+
     #[target_feature(enable = "avx2,fma")]
     pub(super) fn avx2(matrix: &[f32], stride: usize, vector: &[f32], out: &mut [f32], sums: Sums) {
-        of_vectors::<__m256, 32>(matrix, stride, vector, out, sums);
+        of_vectors::<__m256, 8, 2>(matrix, stride, vector, out, sums);
     }
 }
 
-/// In blocks of so many elements, which are [`PARTS`] vectors. Loops are over numbers: iterators and closures need not be
-/// inlined, and then have not the features of the function.
+/// With vectors of so many lanes, and so many rows at once, whose sums fit into registers.
 #[inline(always)]
-fn of_vectors<V: Vector, const BLOCK: usize>(
+fn of_vectors<V: Vector, const LANES: usize, const ROWS: usize>(
     matrix: &[f32],
     stride: usize,
     vector: &[f32],
     out: &mut [f32],
     begun: Sums,
 ) {
-    let (blocks, rest) = vector.as_chunks::<BLOCK>();
     let mut row = 0;
     while row < out.len() {
-        let elements = &matrix[row * stride..][..vector.len()];
-        let (own, own_rest) = elements.as_chunks::<BLOCK>();
-        let own = &own[..blocks.len()];
-        let mut sums = [V::splat(0.0); PARTS];
-        let mut block = 0;
-        while block < blocks.len() {
-            let (left, right) = (&own[block], &blocks[block]);
-            let mut line = 0;
-            while line < BLOCK {
-                V::fetch(left.as_ptr().wrapping_add(AHEAD + line));
-                line += LINE;
-            }
-            let mut part = 0;
-            while part < PARTS {
-                let at = part * V::LANES;
-                sums[part] = V::load(&left[at..]).multiply_add(V::load(&right[at..]), sums[part]);
-                part += 1;
-            }
-            block += 1;
+        let matrix = &matrix[row * stride..];
+        if row + ROWS <= out.len() {
+            of_rows::<V, LANES, ROWS>(matrix, stride, vector, &mut out[row..], begun);
+            row += ROWS;
+        } else {
+            of_rows::<V, LANES, 1>(matrix, stride, vector, &mut out[row..], begun);
+            row += 1;
         }
-        let mut sum = sums[0].add(sums[1]).add(sums[2].add(sums[3])).sum();
+    }
+}
+
+/// Loops over numbers: iterators and closures need not be inlined, and then have not the features of the function.
+#[inline(always)]
+fn of_rows<V: Vector, const LANES: usize, const ROWS: usize>(
+    matrix: &[f32],
+    stride: usize,
+    vector: &[f32],
+    out: &mut [f32],
+    begun: Sums,
+) {
+    let (vectors, rest) = vector.as_chunks::<LANES>();
+    let mut rows: [&[[f32; LANES]]; ROWS] = [&[]; ROWS];
+    let mut row = 0;
+    while row < ROWS {
+        rows[row] = &matrix[row * stride..][..vector.len()].as_chunks::<LANES>().0[..vectors.len()];
+        row += 1;
+    }
+    let mut sums = [[V::splat(0.0); PARTS]; ROWS];
+    let mut at = 0;
+    while at + PARTS <= vectors.len() {
+        let mut part = 0;
+        while part < PARTS {
+            let factor = V::load(&vectors[at + part]);
+            let mut row = 0;
+            while row < ROWS {
+                let elements = &rows[row][at + part];
+                if (part * LANES).is_multiple_of(LINE) {
+                    V::fetch(elements.as_ptr().wrapping_add(AHEAD));
+                }
+                sums[row][part] = V::load(elements).multiply_add(factor, sums[row][part]);
+                row += 1;
+            }
+            part += 1;
+        }
+        at += PARTS;
+    }
+    while at < vectors.len() {
+        let factor = V::load(&vectors[at]);
+        let mut row = 0;
+        while row < ROWS {
+            sums[row][0] = V::load(&rows[row][at]).multiply_add(factor, sums[row][0]);
+            row += 1;
+        }
+        at += 1;
+    }
+    let mut row = 0;
+    while row < ROWS {
+        let [first, second, third, fourth] = sums[row];
+        let mut sum = first.add(second).add(third.add(fourth)).sum();
+        let own = &matrix[row * stride + vectors.len() * LANES..][..rest.len()];
         let mut last = 0;
         while last < rest.len() {
-            sum += own_rest[last] * rest[last];
+            sum += own[last] * rest[last];
             last += 1;
         }
         out[row] = match begun {

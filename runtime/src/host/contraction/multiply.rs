@@ -1,0 +1,210 @@
+//! The sums of a tile: panels of rows with columns where they are, block after block.
+
+use std::ops::Range as Numbers;
+
+use warpweave_graph::expr::Range;
+
+use super::blocked::{Blocked, Scratch};
+use super::columns::{Columns, Placed};
+use super::kernel::{Kernels, PanelProduct};
+use super::pack::pack;
+use super::placement::Placement;
+use super::planes::{Layout, Planes};
+use super::runs::Run;
+use super::side::Place;
+use crate::host::memory::{Memory, Singles};
+
+impl Blocked {
+    /// Sets the sums of the tile, whose first point there is; returns the elements from one row of them to the next.
+    pub(super) fn multiply(&self, tile: &[Range], memory: &Memory, scratch: &mut Scratch) -> usize {
+        let [rows, columns] = [self.rows.count(tile), self.columns.count(tile)];
+        let stride = match &self.placement {
+            Placement::Planes(planes, _) => planes.layout(tile, self.kernels.half()).stride(),
+            Placement::Packed | Placement::InPlace { .. } => self.columns.panels.singles(columns),
+        };
+        scratch.sums.resize(scratch.sums.len().max(rows * stride), 0.0);
+        if self.steps.count() == 0 {
+            scratch.sums[..rows * stride].fill(0.0);
+        }
+        let size = Size { rows, columns, stride };
+        match &self.placement {
+            Placement::Packed => self.multiply_packed(size, tile, memory, scratch),
+            Placement::InPlace { offsets, reach } => {
+                self.multiply_in_place(size, (offsets, *reach), tile, memory, scratch)
+            }
+            Placement::Planes(planes, offsets) => self.multiply_planes(size, (planes, offsets), tile, memory, scratch),
+        }
+        stride
+    }
+
+    fn multiply_packed(&self, size: Size, tile: &[Range], memory: &Memory, scratch: &mut Scratch) {
+        let Scratch { point, runs, rows, columns, sums, .. } = scratch;
+        let (mut row_panels, mut column_panels) = (self.rows.constant_panels(tile), self.columns.constant_panels(tile));
+        let mut place = Place { point, runs, tile, memory };
+        for block in self.blocks() {
+            let steps = (&self.steps, &block);
+            let row_panels = self.rows.next_block(&mut row_panels, steps, size.rows, &mut place, rows);
+            let panels = self.columns.next_block(&mut column_panels, steps, size.columns, &mut place, columns);
+            let mut product = Product::new(self.kernels, (row_panels, &block), size, sums);
+            product.with_panels(panels, 0);
+        }
+    }
+
+    /// With whole panels where they lie, if the columns lie side by side; others are packed.
+    fn multiply_in_place(
+        &self,
+        size: Size,
+        (offsets, reach): (&[usize], usize),
+        tile: &[Range],
+        memory: &Memory,
+        scratch: &mut Scratch,
+    ) {
+        let (side, width) = (&self.columns, self.kernels.columns);
+        scratch.runs.find(&side.access, &side.axes, tile, &mut scratch.point);
+        let has_half = size.columns % width == self.kernels.half();
+        let whole = if has_half { size.columns } else { size.columns / width * width };
+        let found = scratch.runs.only().filter(|_| whole > 0).and_then(|run| {
+            let byte = side.access.byte(run.position);
+            let singles = memory.singles_apart(side.access.space, byte, reach.checked_add(whole)?)?;
+            Some((run, singles))
+        });
+        let Some((run, singles)) = found else { return self.multiply_packed(size, tile, memory, scratch) };
+        let Scratch { point, runs, rest, rows, columns, sums } = scratch;
+        let mut row_panels = self.rows.constant_panels(tile);
+        let (count, position) = (run.count - whole, run.position + whole as i64);
+        rest.set(runs.axis, Run { first: 0, count, position });
+        let mut place = Place { point, runs, tile, memory };
+        for block in self.blocks() {
+            let steps = (&self.steps, &block);
+            let row_panels = self.rows.next_block(&mut row_panels, steps, size.rows, &mut place, rows);
+            let mut product = Product::new(self.kernels, (row_panels, &block), size, sums);
+            let placed = Placed { singles, first: 0, offsets: &offsets[block.clone()], panels: whole / width };
+            product.with_placed(placed, 0);
+            if has_half {
+                let first = placed.panels * width;
+                product.with(Columns::Half(Placed { first, panels: 1, ..placed }), first);
+            }
+            if rest.elements > 0 {
+                let singles = side.panels.singles(rest.elements) * block.len();
+                columns.resize(columns.len().max(singles), 0.0);
+                pack(&side.access, rest, (&self.steps, block), side.panels, memory, &mut columns[..singles]);
+                product.with_panels(&columns[..singles], whole);
+            }
+        }
+    }
+
+    fn multiply_planes(
+        &self,
+        size: Size,
+        (planes, offsets): (&Planes, &[usize]),
+        tile: &[Range],
+        memory: &Memory,
+        scratch: &mut Scratch,
+    ) {
+        let Scratch { point, runs, rows, columns, sums, .. } = scratch;
+        let layout = planes.layout(tile, self.kernels.half());
+        // The last panel may reach beyond the last plane.
+        let length = planes.channel() * offsets.len() / planes.steps() + self.kernels.columns;
+        columns.resize(columns.len().max(length), 0.0);
+        let mut row_panels = self.rows.constant_panels(tile);
+        for block in self.blocks() {
+            let channels = block.start / planes.steps()..block.end / planes.steps();
+            planes.copy(channels, tile, point, memory, columns);
+            let mut place = Place { point, runs, tile, memory };
+            let steps = (&self.steps, &block);
+            let row_panels = self.rows.next_block(&mut row_panels, steps, size.rows, &mut place, rows);
+            let (singles, offsets) = (Singles::of(columns), &offsets[..block.len()]);
+            let mut product = Product::new(self.kernels, (row_panels, &block), size, sums);
+            for run in 0..layout.runs {
+                product.with_run(Placed { singles, first: run * planes.pitch, offsets, panels: 0 }, run, &layout);
+            }
+        }
+        layout.close_up(&mut sums[..size.rows * size.stride]);
+    }
+}
+
+/// The size of a tile's sums.
+#[derive(Clone, Copy)]
+struct Size {
+    rows: usize,
+    columns: usize,
+    /// Elements from one row to the next.
+    stride: usize,
+}
+
+/// The product of the rows of a block with columns.
+struct Product<'p> {
+    kernels: &'p Kernels,
+    row_panels: &'p [f32],
+    rows: usize,
+    steps: usize,
+    sums: &'p mut [f32],
+    stride: usize,
+    begins: bool,
+}
+
+impl<'p> Product<'p> {
+    fn new(
+        kernels: &'p Kernels,
+        (row_panels, block): (&'p [f32], &Numbers<usize>),
+        Size { rows, stride, .. }: Size,
+        sums: &'p mut [f32],
+    ) -> Self {
+        let begins = block.start == 0;
+        Self { kernels, row_panels, rows, steps: block.len(), sums: &mut sums[..rows * stride], stride, begins }
+    }
+
+    /// Whether all panels of columns are multiplied at once.
+    fn is_flat(&self) -> bool {
+        self.rows <= 2
+    }
+
+    /// Multiplies with packed panels, which give the sums of columns from `first` on.
+    fn with_panels(&mut self, panels: &[f32], first: usize) {
+        let (width, steps) = (self.kernels.columns, self.steps);
+        let together = if self.is_flat() { panels.len() } else { width * steps };
+        for (number, panels) in panels.chunks_exact(together.max(1)).enumerate() {
+            self.with(Columns::Packed(panels), first + number * width);
+        }
+    }
+
+    /// Multiplies with panels where they lie.
+    fn with_placed(&mut self, placed: Placed<'_>, first: usize) {
+        if self.is_flat() {
+            return self.with(Columns::Placed(placed), first);
+        }
+        for panel in 0..placed.panels {
+            let moved = panel * self.kernels.columns;
+            let placed = Placed { first: placed.first + moved, panels: 1, ..placed };
+            self.with(Columns::Placed(placed), first + moved);
+        }
+    }
+
+    /// Multiplies with a run of columns in planes.
+    fn with_run(&mut self, placed: Placed<'_>, run: usize, layout: &Layout) {
+        let (width, first) = (self.kernels.columns, run * layout.run_stride);
+        let panels = layout.run_stride / width;
+        self.with_placed(Placed { panels, ..placed }, first);
+        if layout.run_stride > panels * width {
+            let (moved, panels) = (panels * width, 1);
+            self.with(Columns::Half(Placed { first: placed.first + moved, panels, ..placed }), first + moved);
+        }
+    }
+
+    /// Multiplies all rows with columns, which give the sums of columns from `first` on.
+    fn with(&mut self, columns: Columns<'_>, first: usize) {
+        let Self { kernels, row_panels, rows, steps, stride, begins, .. } = *self;
+        for row in (0..rows).step_by(kernels.rows) {
+            let count = kernels.rows.min(rows - row);
+            kernels.multiply(&mut PanelProduct {
+                rows: count,
+                row_panel: &row_panels[row * steps..][..count * steps],
+                columns,
+                steps,
+                sums: &mut self.sums[row * stride + first..],
+                stride,
+                begins,
+            });
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Planes: what the windows of a tile's columns cover, copied once for all taps.
+//!
+//! The taps of a window read neighbouring coordinates, so most elements are read by many of them. What a tile covers of a channel is
+//! copied to a plane for each residue of its coordinates by the steps of the windows, with the fill value beyond edges. There the
+//! columns of a tile lie side by side at every tap, a row of them after another.
+
+use std::ops::Range as Numbers;
+
+use warpweave_graph::expr::Range;
+
+use super::access::Access;
+use super::kernel::Kernels;
+use super::window_dimension::WindowDimension;
+use crate::host::memory::Memory;
+use crate::host::vector::processor::{Processor, vectorised};
+
+/// The planes of a factor.
+pub(super) struct Planes {
+    pub(super) access: Access,
+    /// The dimension of the rows of a plane; without an axis it has as many as taps reach.
+    pub(super) rows: WindowDimension,
+    /// That of the columns of a plane, which lie side by side in memory.
+    pub(super) columns: WindowDimension,
+    /// The reduced axes that are no taps, with their extents, the last fastest.
+    pub(super) channels: Vec<(usize, usize)>,
+    /// Where the first column is at each tap, from the start of a channel's planes on.
+    pub(super) taps: Vec<usize>,
+    /// Rows of a plane.
+    pub(super) height: usize,
+    /// Elements from one row of a plane to the next.
+    pub(super) pitch: usize,
+}
+
+/// Most residues of columns.
+pub(super) const MOST_PHASES: usize = 8;
+
+/// What copying an element takes, in the time of so many products.
+const COPY: usize = 16;
+
+/// Columns of a tile in planes, as [`Planes::layout`] says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Layout {
+    /// Rows of columns.
+    pub(super) rows: usize,
+    /// Columns of a row.
+    pub(super) columns: usize,
+    /// Runs that are multiplied, and columns of each.
+    pub(super) runs: usize,
+    pub(super) run: usize,
+    /// Elements of sums from one run to the next.
+    pub(super) run_stride: usize,
+    /// Elements of sums from one row of columns to the next.
+    pub(super) row_stride: usize,
+}
+
+impl Layout {
+    /// Elements of all sums of a row of the product.
+    pub(super) fn stride(&self) -> usize {
+        self.runs * self.run_stride
+    }
+
+    /// Moves the columns of every row of sums to its start.
+    pub(super) fn close_up(&self, sums: &mut [f32]) {
+        if self.row_stride == self.columns {
+            return;
+        }
+        for sums in sums.chunks_exact_mut(self.stride().max(1)) {
+            for row in 1..self.rows {
+                sums.copy_within(row * self.row_stride..row * self.row_stride + self.columns, row * self.columns);
+            }
+        }
+    }
+}
+
+impl Planes {
+    /// Elements of all planes of a channel.
+    pub(super) fn channel(&self) -> usize {
+        self.rows.phases() * self.columns.phases() * self.height * self.pitch
+    }
+
+    /// Steps of one channel.
+    pub(super) fn steps(&self) -> usize {
+        self.taps.len()
+    }
+
+    /// The number of channels.
+    pub(super) fn channels(&self) -> usize {
+        self.channels.iter().map(|(_, extent)| extent).product()
+    }
+
+    /// The reduced axes in the order of the steps.
+    pub(super) fn order(&self) -> Vec<(usize, usize)> {
+        let taps = self.rows.taps.iter().chain(&self.columns.taps).map(|tap| (tap.axis, tap.extent));
+        self.channels.iter().copied().chain(taps).collect()
+    }
+
+    /// Whether the largest tile, of so many rows, is multiplied sooner so than with all taps packed in panels.
+    pub(super) fn are_cheaper(&self, rows: usize, kernels: &Kernels) -> bool {
+        let (height, width) = (self.height - self.rows.reach(), self.pitch - self.columns.reach());
+        let packed = (height * width * COPY + (height * width).next_multiple_of(kernels.columns) * rows) * self.steps();
+        let stride = self.layout_of(height, width, kernels.half()).stride();
+        self.channel() * COPY + stride * rows * self.steps() < packed
+    }
+
+    /// How the columns of a tile are multiplied by kernels of `half` columns and twice as many: in a run a row, or all in one
+    /// with what lies between rows, whichever has fewer columns.
+    pub(super) fn layout(&self, tile: &[Range], half: usize) -> Layout {
+        self.layout_of(self.rows.count(tile), self.columns.count(tile), half)
+    }
+
+    /// The layout of so many rows and columns.
+    pub(super) fn layout_of(&self, rows: usize, columns: usize, half: usize) -> Layout {
+        let (own, all) = (columns.next_multiple_of(half), rows.saturating_sub(1) * self.pitch + columns);
+        let together = all.next_multiple_of(half);
+        if rows * own <= together {
+            return Layout { rows, columns, runs: rows, run: columns, run_stride: own, row_stride: own };
+        }
+        Layout { rows, columns, runs: 1, run: all, run_stride: together, row_stride: self.pitch }
+    }
+
+    /// Where the columns are at the steps of a block of channels, from the start of their planes on.
+    pub(super) fn offsets(&self, channels: usize) -> Vec<usize> {
+        (0..channels).flat_map(|channel| self.taps.iter().map(move |tap| channel * self.channel() + tap)).collect()
+    }
+
+    /// Copies what a tile covers of some channels; at `point` it begins, and reduced axes are 0.
+    pub(super) fn copy(
+        &self,
+        channels: Numbers<usize>,
+        tile: &[Range],
+        point: &[i64],
+        memory: &Memory,
+        out: &mut [f32],
+    ) {
+        let Self { access, rows, columns, height, pitch, .. } = self;
+        let start =
+            access.position.at(point) + (rows.first - rows.origin) * rows.stride + columns.first - columns.origin;
+        let inside = rows.inside(tile);
+        let line = PlaneRow::new(columns, tile, height * pitch);
+        for (channel, planes) in channels.zip(out.chunks_exact_mut(self.channel())) {
+            let start = start + self.moved(channel);
+            for (phase, planes) in planes.chunks_exact_mut(columns.phases() * height * pitch).enumerate() {
+                for row in 0..rows.count(tile) + rows.reach() {
+                    let number = phase + row * rows.step as usize;
+                    let from = inside.contains(&number).then_some(start + number as i64 * rows.stride);
+                    line.copy(access, from, memory, &mut planes[row * pitch..]);
+                }
+            }
+        }
+    }
+
+    /// What a channel adds to positions.
+    fn moved(&self, mut channel: usize) -> i64 {
+        let mut moved = 0;
+        for &(axis, extent) in self.channels.iter().rev() {
+            moved += self.access.position.moved(axis, (channel % extent) as i64);
+            channel /= extent;
+        }
+        moved
+    }
+}
+
+/// What a row of a tile covers, the same for all rows.
+struct PlaneRow {
+    processor: Processor,
+    /// Coordinates that are read.
+    inside: Numbers<usize>,
+    /// Coordinates from one column to the next.
+    step: usize,
+    /// Columns of a plane.
+    width: usize,
+    /// Which of them are read, of the plane of each residue.
+    columns: [(usize, usize); MOST_PHASES],
+    phases: usize,
+    /// Elements from one plane to the next.
+    plane: usize,
+}
+
+impl PlaneRow {
+    fn new(dimension: &WindowDimension, tile: &[Range], plane: usize) -> Self {
+        let (step, phases) = (dimension.step as usize, dimension.phases());
+        let (inside, width) = (dimension.inside(tile), dimension.count(tile) + dimension.reach());
+        let mut columns = [(0, 0); MOST_PHASES];
+        for (phase, columns) in columns[..phases].iter_mut().enumerate() {
+            let number = |coordinate: usize| coordinate.saturating_sub(phase).div_ceil(step).min(width);
+            *columns = (number(inside.start), number(inside.end));
+        }
+        Self { processor: Processor::detect(), inside, step, width, columns, phases, plane }
+    }
+
+    /// Copies a row to one of each plane; `start` is the position of its first coordinate, none if the row lies beyond an edge.
+    fn copy(&self, access: &Access, start: Option<i64>, memory: &Memory, out: &mut [f32]) {
+        let Self { inside, step, width, .. } = self;
+        let found = start
+            .filter(|_| !inside.is_empty())
+            .and_then(|start| memory.singles(access.space, access.byte(start + inside.start as i64), inside.len()));
+        for (phase, &(from, to)) in self.columns[..self.phases].iter().enumerate() {
+            let out = &mut out[phase * self.plane..][..*width];
+            let Some(values) = found.filter(|_| from < to) else {
+                out.fill(access.fill);
+                continue;
+            };
+            out[..from].fill(access.fill);
+            out[to..].fill(access.fill);
+            let values = &values[from * step + phase - inside.start..];
+            match step {
+                1 => out[from..to].copy_from_slice(&values[..to - from]),
+                _ => every(self.processor, *step, values, &mut out[from..to]),
+            }
+        }
+    }
+}
+
+vectorised! {
+/// Copies one value of every so many.
+fn every<I>(processor, step: usize, values: &[f32], out: &mut [f32]) {
+    match step {
+        2 => one_of::<2>(values, out),
+        3 => one_of::<3>(values, out),
+        4 => one_of::<4>(values, out),
+        _ => out.iter_mut().zip(values.iter().step_by(step)).for_each(|(out, value)| *out = *value),
+    }
+}
+}
+
+#[inline(always)]
+fn one_of<const STEP: usize>(values: &[f32], out: &mut [f32]) {
+    let (groups, rest) = values.as_chunks::<STEP>();
+    out.iter_mut().zip(groups).for_each(|(out, group)| *out = group[0]);
+    if let (Some(value), Some(out)) = (rest.first(), out.get_mut(groups.len())) {
+        *out = *value;
+    }
+}

@@ -1,0 +1,64 @@
+//! The sides of tiles: factors in panels.
+
+use std::ops::Range as Numbers;
+use std::sync::Arc;
+
+use warpweave_graph::expr::Range;
+use warpweave_graph::program::TensorId;
+
+use super::access::Access;
+use super::constant::ConstantPanels;
+use super::pack::{Panels, pack};
+use super::runs::{Runs, Steps};
+use crate::host::memory::Memory;
+
+/// The side of a tile along which one factor varies.
+pub(super) struct Side {
+    pub(super) axes: Vec<usize>,
+    pub(super) access: Access,
+    pub(super) panels: Panels,
+    /// The constant that it is.
+    pub(super) constant: Option<TensorId>,
+    /// All of a constant, packed once.
+    pub(super) packed: Option<Arc<ConstantPanels>>,
+}
+
+/// Where panels are packed from.
+pub(super) struct Place<'p> {
+    pub(super) point: &'p mut [i64],
+    pub(super) runs: &'p mut Runs,
+    pub(super) tile: &'p [Range],
+    pub(super) memory: &'p Memory<'p>,
+}
+
+impl Side {
+    /// Elements of a tile.
+    pub(super) fn count(&self, tile: &[Range]) -> usize {
+        self.axes.iter().map(|&axis| (tile[axis].maximum - tile[axis].minimum + 1).max(0) as usize).product()
+    }
+
+    pub(super) fn constant_panels(&self, tile: &[Range]) -> Option<&[f32]> {
+        self.packed.as_ref().and_then(|packed| packed.of_tile(tile))
+    }
+
+    /// The panels of a block: the next of the constant ones, or what is packed into the buffer.
+    pub(super) fn next_block<'p, 'c: 'p>(
+        &self,
+        constant: &mut Option<&'c [f32]>,
+        (steps, block): (&Steps, &Numbers<usize>),
+        elements: usize,
+        Place { point, runs, tile, memory }: &mut Place,
+        buffer: &'p mut Vec<f32>,
+    ) -> &'p [f32] {
+        let singles = self.panels.singles(elements) * block.len();
+        if let Some(panels) = constant {
+            let (block, rest) = panels.split_at(singles);
+            *panels = rest;
+            return block;
+        }
+        buffer.resize(buffer.len().max(singles), 0.0);
+        runs.find(&self.access, &self.axes, tile, point);
+        pack(&self.access, runs, (steps, block.clone()), self.panels, memory, &mut buffer[..singles]);
+        &buffer[..singles]
+    }
+}
