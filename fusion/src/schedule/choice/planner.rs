@@ -97,9 +97,9 @@ impl<'a> Planner<'a> {
                 .collect();
         let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.tagged_values);
         for operator in operators.values_mut() {
-            operator.task_microseconds +=
-                cost.tags_microseconds(tagged_values::tags_of_task(operator, &memory), operator.tasks())
-                    + cost.polls_microseconds(tagged_values::polls_in_turn(operator, &memory));
+            operator.task_microseconds += cost
+                .tags_microseconds(tagged_values::tags_of_task(operator, &memory), operator.tasks())
+                + cost.polls_microseconds(tagged_values::polls_in_turn(operator, &memory));
         }
         let boxes = TileBoxes::of(&operators);
         let edges = edges::edges(&operators, &memory, &boxes);
