@@ -21,6 +21,8 @@ pub(crate) struct StructuralKey(Vec<u32>);
 #[derive(Debug)]
 pub(crate) struct Structures {
     definitions: Arena<StatementId, u32>,
+    /// The same of definitions that read first slices in place of others.
+    at_first_slices: Arena<StatementId, u32>,
     layouts: Arena<TensorId, u32>,
 }
 
@@ -34,18 +36,25 @@ impl Structures {
             let next = known.len() as u32;
             *known.entry((procedure, expr.into_owned())).or_insert(next)
         };
-        let definitions = program.statements.values().map(|statement| match &statement.definition {
-            Definition::Compute(expr) => number(None, at_first_slices(expr, &statement.operands, layouts)),
-            Definition::Opaque(opaque) => number(Some(opaque.procedure), Cow::Borrowed(&opaque.access)),
-            Definition::Concat { .. } => u32::MAX,
-        });
-        let definitions = definitions.collect();
+        let (mut definitions, mut sliced) = (Arena::new(), Arena::new());
+        for statement in program.statements.values() {
+            let numbers = match &statement.definition {
+                Definition::Compute(expr) => [
+                    number(None, Cow::Borrowed(expr)),
+                    number(None, at_first_slices(expr, &statement.operands, layouts)),
+                ],
+                Definition::Opaque(opaque) => [number(Some(opaque.procedure), Cow::Borrowed(&opaque.access)); 2],
+                Definition::Concat { .. } => [u32::MAX; 2],
+            };
+            definitions.push(numbers[0]);
+            sliced.push(numbers[1]);
+        }
         let mut known: FxHashMap<&[usize], u32> = FxHashMap::default();
         let strides = layouts.values().map(|layout| {
             let next = known.len() as u32;
             *known.entry(&layout.strides).or_insert(next)
         });
-        Self { definitions, layouts: strides.collect() }
+        Self { definitions, at_first_slices: sliced, layouts: strides.collect() }
     }
 
     /// The key of these statements.
@@ -54,7 +63,12 @@ impl Structures {
         let mut outside: Vec<TensorId> = Vec::new();
         for &member in members {
             let statement = &program.statements[member];
-            words.push(self.definitions[member]);
+            let is_inside = |operand: &TensorId| {
+                program.producer(*operand).is_some_and(|producer| members.binary_search(&producer).is_ok())
+            };
+            // What a member computes is composed into its readers, where another slice may be another scalar.
+            let reads_inside = statement.operands.iter().any(is_inside);
+            words.push(if reads_inside { self.definitions[member] } else { self.at_first_slices[member] });
             words.push(u32::from(uses.leaves_slice(statement.output, members)));
             words.push(self.layouts[statement.output]);
             for &operand in &statement.operands {
