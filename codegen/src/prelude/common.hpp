@@ -22,9 +22,6 @@
 #define WW_KERNEL static
 #endif
 
-// A condition that holds but for rare operands: the code behind it follows without a jump.
-#define WW_USUAL(condition) __builtin_expect((condition) ? 1 : 0, 1)
-
 using ww_u32 = unsigned;
 using ww_u64 = unsigned long long;
 

@@ -36,7 +36,7 @@ WW_FUNCTION float ww_far_quotient(float x, float y) {
 WW_FUNCTION float ww_divide(float x, float y) {
   ww_u32 const left = ww_bits_of_f32(x), right = ww_bits_of_f32(y);
   bool const near = (((right >> 23) & 255u) - 87u < 81u) & ((left == 0u) | (((left >> 23) & 255u) - 47u < 161u));
-  if (WW_USUAL(near)) return ww_near_quotient(x, y);
+  if (near) return ww_near_quotient(x, y);
   return ww_far_quotient(x, y);
 }
 
@@ -52,7 +52,7 @@ WW_FUNCTION float ww_near_root(float x) {
 
 WW_FUNCTION float ww_sqrt(float x) {
   ww_u32 const bits = ww_bits_of_f32(x);
-  if (WW_USUAL(bits - 0x0d800000u < 0x72000000u)) return ww_near_root(x);
+  if (bits - 0x0d800000u < 0x72000000u) return ww_near_root(x);
   if (bits - 1u < 0x0d7fffffu) return ww_near_root(x * 79228162514264337593543950336.0f) * 3.5527136788005009e-15f;
   return (bits & 0x7fffffffu) == 0u || bits == 0x7f800000u ? x : x + ww_f32_of_bits(0x7fc00000u);
 }

@@ -8,10 +8,10 @@ WW_FUNCTION void ww_record_index(ww_buffers const& buffers, ww_u64 record, ww_u3
 }
 
 // The place that an index names, which counts from the end where it is negative; the nearest one for a faulty index. Places
-// from the start are what is expected: everything else stands out of their way.
+// from the start are what is expected, and the first that is asked for.
 WW_FUNCTION ww_u32 ww_check_index(
     ww_buffers const& buffers, ww_u32 value, ww_u32 extent, ww_u32 element, ww_u64 record) {
-  if (WW_USUAL(value < extent)) return value;
+  if (value < extent) return value;
   bool const is_negative = (int)value < 0;
   ww_u32 const place = value + extent;
   if (is_negative && place < extent) return place;
@@ -20,7 +20,7 @@ WW_FUNCTION ww_u32 ww_check_index(
 }
 WW_FUNCTION ww_u32 ww_check_index(
     ww_buffers const& buffers, ww_u64 value, ww_u32 extent, ww_u32 element, ww_u64 record) {
-  if (WW_USUAL(value < extent)) return (ww_u32)value;
+  if (value < extent) return (ww_u32)value;
   bool const is_negative = (long long)value < 0;
   ww_u64 const place = value + extent;
   if (is_negative && place < extent) return (ww_u32)place;
