@@ -164,9 +164,9 @@ WW_KERNEL void k0(ww_buffers buffers, ww_fetched operands, unsigned tile) {
   ww_arena_store_bool(buffers, ww_extend(11008u + ww_thread()), v0);
   v0 = v3 == v3;
   ww_arena_store_bool(buffers, ww_extend(11136u + ww_thread()), v0);
-  v0 = v0 && v0;
+  v0 = v0 & v0;
   ww_arena_store_bool(buffers, ww_extend(11264u + ww_thread()), v0);
-  v0 = v0 || v0;
+  v0 = v0 | v0;
   ww_arena_store_bool(buffers, ww_extend(11392u + ww_thread()), v0);
   v1 = (v1 + (-3u)) * (v1 * v1);
   ww_arena_store_i32(buffers, ww_extend(11520u + ww_thread()), v1);
