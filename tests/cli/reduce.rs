@@ -100,8 +100,10 @@ fn a_crash_is_one_statement() {
 fn what_is_slow_is_one_statement() {
     let folder = Folder::new();
     let onnx = model("dlrm", "torchscript.onnx");
-    // The delay is the only difference between the device and the one that it is compared with.
-    let options = ["--device", "host", "--slower-than", "20", "--against", "host", "--fault", "delay:max("];
+    // The delay is the only difference between the device and the one that it is compared with. One thread waits for no other,
+    // however busy the machine is.
+    let device = ["--device", "host", "--threads", "1", "--slower-than", "20", "--against", "host"];
+    let options = [&device[..], &["--fault", "delay:max("]].concat();
     let (told, program) = reduced(&folder, &onnx, &options);
     assert_eq!((&told["kind"], &told["statements"]), (&"slow".into(), &1.into()), "{told}");
     assert!(program.contains("max("), "{program}");
