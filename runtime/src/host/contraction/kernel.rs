@@ -254,12 +254,15 @@ mod tests {
         ((at * 37 + seed) % 19) as f32 - 9.0
     }
 
+    /// Hands the columns of a seed to what multiplies them.
+    type WithColumns<'c> = dyn Fn(usize, &mut dyn FnMut(Columns<'_>)) + 'c;
+
     /// Products of so many rows, in two blocks of so many steps, with `columns`, which gives those of a seed, against sums one
     /// after another of the elements that `element` finds by step and column.
     fn check(
         kernels: &Kernels,
         (rows, count, steps): (usize, usize, usize),
-        columns: &dyn Fn(usize, &mut dyn FnMut(Columns<'_>)),
+        columns: &WithColumns<'_>,
         element: &dyn Fn(usize, usize, usize) -> f32,
     ) {
         let stride = count + 3;
