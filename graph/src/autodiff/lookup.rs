@@ -17,8 +17,11 @@ use crate::types::{ElementType, TensorType};
 
 use super::points::{Points, axes_behind, with_used_reads};
 
-/// Most places of a table, and most slices, of which each place is compared with each key.
-const MOST_COMPARED: (usize, usize) = (32, 4);
+/// Most places of a table that are each compared with every key, however many slices there are.
+const MOST_COMPARED_PLACES: usize = 32;
+
+/// Most slices whose keys are each compared with every place, however many places there are.
+const MOST_COMPARED_SLICES: usize = 4;
 
 /// Most slices that one level sums into one.
 const WIDEST_LEVEL: usize = 16;
@@ -50,7 +53,7 @@ impl Points {
             other.visit(&mut |axis| is_apart &= !axes.contains(&axis), &mut |_| {});
         }
         let places = self.expr.operands[*operand].shape[dimension];
-        let pays = places > MOST_COMPARED.0 && slices > MOST_COMPARED.1;
+        let pays = places > MOST_COMPARED_PLACES && slices > MOST_COMPARED_SLICES;
         (is_apart && pays).then_some(Lookup { dimension, place: *place, axes, slices })
     }
 
