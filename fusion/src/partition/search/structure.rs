@@ -20,9 +20,10 @@ pub(crate) struct StructuralKey(Vec<u32>);
 /// Numbers equal definitions and equal layouts of a program alike.
 #[derive(Debug)]
 pub(crate) struct Structures {
+    /// Of definitions that read first slices in place of others.
     definitions: Arena<StatementId, u32>,
-    /// The same of definitions that read first slices in place of others.
-    at_first_slices: Arena<StatementId, u32>,
+    /// By operand, of the slices in whose place the definition reads the first.
+    slices: Arena<StatementId, Vec<u32>>,
     layouts: Arena<TensorId, u32>,
 }
 
@@ -36,25 +37,31 @@ impl Structures {
             let next = known.len() as u32;
             *known.entry((procedure, expr.into_owned())).or_insert(next)
         };
-        let (mut definitions, mut sliced) = (Arena::new(), Arena::new());
+        let mut known_slices = FxHashMap::default();
+        let (mut definitions, mut slices) = (Arena::new(), Arena::new());
         for statement in program.statements.values() {
-            let numbers = match &statement.definition {
-                Definition::Compute(expr) => [
-                    number(None, Cow::Borrowed(expr)),
-                    number(None, at_first_slices(expr, &statement.operands, layouts)),
-                ],
-                Definition::Opaque(opaque) => [number(Some(opaque.procedure), Cow::Borrowed(&opaque.access)); 2],
-                Definition::Concat { .. } => [u32::MAX; 2],
+            let whole = vec![Slice::default(); statement.operands.len()];
+            let (definition, places) = match &statement.definition {
+                Definition::Compute(expr) => {
+                    let places = slices_of(expr, &statement.operands, layouts);
+                    (number(None, at_first_slices(expr, &places)), places)
+                }
+                Definition::Opaque(opaque) => (number(Some(opaque.procedure), Cow::Borrowed(&opaque.access)), whole),
+                Definition::Concat { .. } => (u32::MAX, whole),
             };
-            definitions.push(numbers[0]);
-            sliced.push(numbers[1]);
+            definitions.push(definition);
+            let numbered = places.into_iter().map(|slice| {
+                let next = known_slices.len() as u32;
+                *known_slices.entry(slice).or_insert(next)
+            });
+            slices.push(numbered.collect());
         }
         let mut known: FxHashMap<&[usize], u32> = FxHashMap::default();
         let strides = layouts.values().map(|layout| {
             let next = known.len() as u32;
             *known.entry(&layout.strides).or_insert(next)
         });
-        Self { definitions, at_first_slices: sliced, layouts: strides.collect() }
+        Self { definitions, slices, layouts: strides.collect() }
     }
 
     /// The key of these statements.
@@ -63,18 +70,14 @@ impl Structures {
         let mut outside: Vec<TensorId> = Vec::new();
         for &member in members {
             let statement = &program.statements[member];
-            let is_inside = |operand: &TensorId| {
-                program.producer(*operand).is_some_and(|producer| members.binary_search(&producer).is_ok())
-            };
-            // What a member computes is composed into its readers, where another slice may be another scalar.
-            let reads_inside = statement.operands.iter().any(is_inside);
-            words.push(if reads_inside { self.definitions[member] } else { self.at_first_slices[member] });
+            words.push(self.definitions[member]);
             words.push(u32::from(uses.leaves_slice(statement.output, members)));
             words.push(self.layouts[statement.output]);
-            for &operand in &statement.operands {
+            for (&operand, &slice) in statement.operands.iter().zip(&self.slices[member]) {
                 let producer = program.producer(operand).and_then(|producer| members.binary_search(&producer).ok());
+                // What a member computes is composed into its readers, where another slice may be another scalar.
                 if let Some(position) = producer {
-                    words.push(position as u32);
+                    words.extend([position as u32, slice]);
                     continue;
                 }
                 let position = outside.iter().position(|other| *other == operand).unwrap_or_else(|| {
@@ -92,28 +95,38 @@ impl Structures {
 /// Slices whose distance is a multiple of so many elements are aligned alike for every vector.
 const ALIGNED_ELEMENTS: usize = 16;
 
-/// The expression with the first slice in place of another wherever all reads of an operand read the same one, aligned as the
-/// first is: a step of a sequence costs what any other does.
-fn at_first_slices<'e>(
-    expr: &'e TensorExpr,
-    operands: &[TensorId],
-    layouts: &Arena<TensorId, Layout>,
-) -> Cow<'e, TensorExpr> {
-    let slice = |index: &Index| {
+/// By dimension, where an operand's only slice lies. It is none of a dimension that is read at several places, or whose
+/// slices are aligned differently.
+type Slice = Vec<Option<i64>>;
+
+/// By operand, which slice a statement reads.
+fn slices_of(expr: &TensorExpr, operands: &[TensorId], layouts: &Arena<TensorId, Layout>) -> Vec<Slice> {
+    let place = |index: &Index| {
         let range = index.is_free_of_reads().then(|| index.range(&|axis| expr.range(axis)))?;
         (range.minimum == range.maximum).then_some(range.minimum)
     };
+    let slice = |(position, operand): (usize, &TensorId)| {
+        let of_dimension = |(dimension, stride): (usize, &usize)| {
+            let mut reads = expr.reads.values().filter(|read| read.operand == position);
+            let first = reads.next().and_then(|read| place(&read.index[dimension]))?;
+            let is_only = stride.is_multiple_of(ALIGNED_ELEMENTS)
+                && reads.all(|read| place(&read.index[dimension]) == Some(first));
+            is_only.then_some(first)
+        };
+        layouts[*operand].strides.iter().enumerate().map(of_dimension).collect()
+    };
+    operands.iter().enumerate().map(slice).collect()
+}
+
+/// The expression with the first slice in place of these: a step of a sequence costs what any other does.
+fn at_first_slices<'e>(expr: &'e TensorExpr, slices: &[Slice]) -> Cow<'e, TensorExpr> {
     let mut moved = Cow::Borrowed(expr);
-    for (position, operand) in operands.iter().enumerate() {
-        let strides = &layouts[*operand].strides;
-        for dimension in (0..strides.len()).filter(|&at| strides[at].is_multiple_of(ALIGNED_ELEMENTS)) {
-            let mut reads = expr.reads.iter().filter(|(_, read)| read.operand == position);
-            let Some(place) = reads.next().and_then(|(_, read)| slice(&read.index[dimension])) else { continue };
-            if place == 0 || !reads.all(|(_, read)| slice(&read.index[dimension]) == Some(place)) {
-                continue;
-            }
-            for read in moved.to_mut().reads.values_mut().filter(|read| read.operand == position) {
-                read.index[dimension] = Index::constant(0);
+    if slices.iter().flatten().any(|place| place.is_some_and(|place| place != 0)) {
+        for read in moved.to_mut().reads.values_mut() {
+            for (index, place) in read.index.iter_mut().zip(&slices[read.operand]) {
+                if place.is_some() {
+                    *index = Index::constant(0);
+                }
             }
         }
     }

@@ -100,7 +100,8 @@ impl Stretches {
             cuts.iter().map(|cut| latest[*cut]).collect()
         };
         let ends = (ends(persistent, &in_program), ends(graph, &in_graph));
-        let brought = cuts.iter().zip(&ends.0).map(|(cut, end)| brought_before(persistent, &in_program, *cut, *end));
+        let holds = holds(persistent, &in_program);
+        let brought = cuts.iter().zip(&ends.0).map(|(cut, end)| brought_before(&holds, *cut, *end));
         Self { brought: brought.collect(), persistent: ends.0, graph: ends.1, cuts }
     }
 
@@ -181,15 +182,30 @@ fn group_ends(whole: &Whole, run: &Simulation, groups: usize) -> Vec<f64> {
     ends
 }
 
-/// The most time for which a unit brings constants on chip before `end` for groups from `first` on.
-fn brought_before(whole: &Whole, run: &Simulation, first: usize, end: f64) -> f64 {
-    let time = |event: &Event| match event.instruction {
-        Instruction::Hold(task) if event.start < end && whole.origins[task.operator.index()] >= first => {
-            event.end - event.start
+/// A unit brings constants on chip for a group.
+struct Held {
+    group: usize,
+    start: f64,
+    end: f64,
+}
+
+/// Per unit that brings constants on chip, when and for which groups it does.
+fn holds(whole: &Whole, run: &Simulation) -> Vec<Vec<Held>> {
+    let held = |event: &Event| match event.instruction {
+        Instruction::Hold(task) => {
+            Some(Held { group: whole.origins[task.operator.index()], start: event.start, end: event.end })
         }
-        _ => 0.0,
+        _ => None,
     };
-    run.units.iter().map(|unit| unit.iter().map(time).sum()).fold(0.0, f64::max)
+    let of_unit = |unit: &Vec<Event>| unit.iter().filter_map(held).collect::<Vec<_>>();
+    run.units.iter().map(of_unit).filter(|held| !held.is_empty()).collect()
+}
+
+/// The most time for which a unit brings constants on chip before `end` for groups from `first` on.
+fn brought_before(holds: &[Vec<Held>], first: usize, end: f64) -> f64 {
+    let counts = |held: &&Held| held.start < end && held.group >= first;
+    let of_unit = |unit: &Vec<Held>| unit.iter().filter(counts).map(|held| held.end - held.start).sum();
+    holds.iter().map(of_unit).fold(0.0, f64::max)
 }
 
 /// Where a program may be cut: its ends, and before groups where no more than one root goes from those before to those

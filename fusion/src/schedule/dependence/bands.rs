@@ -86,6 +86,11 @@ impl Bands {
         self.count == 0
     }
 
+    /// Tiles of an rOperator along each tile axis.
+    pub fn grid(&self, operator: OperatorId) -> &[u32] {
+        &self.blocks[operator].grid
+    }
+
     /// The band of all tiles of an rOperator.
     pub fn whole(&self, operator: OperatorId) -> BandId {
         self.blocks[operator].whole

@@ -52,6 +52,14 @@ impl Home {
             Self::At(_) | Self::Spread => Self::Spread,
         }
     }
+
+    /// The unit, if it is one alone.
+    pub fn unit(self) -> Option<usize> {
+        match self {
+            Self::At(unit) => Some(unit),
+            Self::Nowhere | Self::Spread => None,
+        }
+    }
 }
 
 /// When something may be placed, in the direction of time in which placing goes on.

@@ -103,10 +103,9 @@ impl Work<'_> {
 
     /// The number of the tile that a box holds, if it is only one.
     fn only_tile(&self, operator: OperatorId, tiles: &[Span]) -> Option<u32> {
-        let ROperator { body, params, .. } = &self.operators[operator];
-        let grid = params.grid(body);
+        let grid = self.bands.grid(operator);
         let is_one = tiles.len() == grid.len() && tiles.iter().all(|span| span.first == span.last);
-        is_one.then(|| tiles.iter().zip(&grid).fold(0, |number, (span, &count)| number * count as u32 + span.first))
+        is_one.then(|| tiles.iter().zip(grid).fold(0, |number, (span, &count)| number * count + span.first))
     }
 
     /// Per rOperator, its wave: the longest chain of rOperators before it.

@@ -33,12 +33,14 @@ impl Round {
 pub struct Profile {
     /// Ascending, from time 0 on; in the end all units are free.
     changes: Vec<Change>,
+    /// Where a search last ended: the next is for a time close to it.
+    near: usize,
 }
 
 impl Profile {
     /// Units with nothing to do.
     pub fn new(units: usize) -> Self {
-        Self { changes: vec![Change { at: 0, free: units as u32 }] }
+        Self { changes: vec![Change { at: 0, free: units as u32 }], near: 0 }
     }
 
     /// Places rTasks as soon as units are free for their whole `length`, not before `from`; appends the rounds that this
@@ -58,8 +60,8 @@ impl Profile {
     }
 
     /// How many rTasks of a length may start at a time, and when there may be more.
-    fn fitting(&self, start: Time, length: Time) -> (u32, Time) {
-        let first = self.changes.partition_point(|change| change.at <= start) - 1;
+    fn fitting(&mut self, start: Time, length: Time) -> (u32, Time) {
+        let first = self.from(start + 1) - 1;
         let within = self.changes[first..].iter().take_while(|change| change.at < start + length);
         let (fewest, offset) = within.zip(0..).map(|(change, offset)| (change.free, offset)).fold(
             (u32::MAX, 0),
@@ -97,12 +99,32 @@ impl Profile {
 
     /// The position of the change at a time, which is made if there is none.
     fn split(&mut self, time: Time) -> usize {
-        let at = self.changes.partition_point(|change| change.at < time);
+        let at = self.from(time);
         if self.changes.get(at).is_none_or(|change| change.at != time) {
             let free = self.changes[at - 1].free;
             self.changes.insert(at, Change { at: time, free });
         }
         at
+    }
+
+    /// The position of the first change from a time on.
+    fn from(&mut self, time: Time) -> usize {
+        let is_before = |at: usize| self.changes[at].at < time;
+        let (mut low, mut high, mut step) = (0, self.changes.len(), 1);
+        let mut at = self.near.min(high - 1);
+        loop {
+            if is_before(at) {
+                (low, at) = (at + 1, at + step);
+            } else {
+                (high, at) = (at, at.saturating_sub(step));
+            }
+            step *= 2;
+            if at < low || at >= high {
+                break;
+            }
+        }
+        self.near = low + self.changes[low..high].partition_point(|change| change.at < time);
+        self.near
     }
 }
 

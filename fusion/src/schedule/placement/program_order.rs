@@ -17,16 +17,28 @@ pub fn place(requirements: &Requirements) -> Placement {
     let mut bands: Arena<BandId, (Time, Home)> = (0..requirements.work.bands.len()).map(band).collect();
     let mut free: Vec<Time> = vec![0; requirements.units];
     let mut steps = Vec::new();
+    let mut is_home = vec![false; requirements.units];
     for (operator, definition) in requirements.work.operators.iter() {
         let (own, signal) = requirements.takes(operator);
         for tile in 0..definition.tasks() {
             let task = RTask { operator, tile };
-            let starts = |unit: usize| free[unit].max(released(requirements.of(task), unit, &bands, requirements));
+            let needs = requirements.of(task);
+            let abroad = released(needs, None, &bands, requirements);
+            let mark = |is_home: &mut [bool], marked: bool| {
+                needs.iter().filter_map(|need| bands[need.0].1.unit()).for_each(|unit| is_home[unit] = marked);
+            };
+            mark(&mut is_home, true);
+            let starts = |unit: usize| {
+                let released =
+                    if is_home[unit] { released(needs, Some(unit), &bands, requirements) } else { abroad };
+                free[unit].max(released)
+            };
             let unit = match requirements.work.affinity.unit(task, requirements.units) {
                 Some(home) => home,
                 None => (0..requirements.units).min_by_key(|&unit| starts(unit)).expect("a device has units"),
             };
             let start = starts(unit);
+            mark(&mut is_home, false);
             let end = start + own;
             free[unit] = end + signal;
             for band in requirements.work.bands.of(operator, tile) {
@@ -39,11 +51,16 @@ pub fn place(requirements: &Requirements) -> Placement {
     Placement { steps, barriers: Vec::new() }
 }
 
-/// When everything that is needed has reached a unit.
-fn released(needs: &[Need], unit: usize, bands: &Arena<BandId, (Time, Home)>, requirements: &Requirements) -> Time {
+/// When everything that is needed has reached a unit; `None` is one that has made nothing of it.
+fn released(
+    needs: &[Need],
+    unit: Option<usize>,
+    bands: &Arena<BandId, (Time, Home)>,
+    requirements: &Requirements,
+) -> Time {
     let reaches = |need: &Need| {
         let (end, home) = bands[need.0];
-        if home == Home::At(unit) { end } else { end + requirements.reach(*need) }
+        if unit.is_some() && home.unit() == unit { end } else { end + requirements.reach(*need) }
     };
     needs.iter().map(reaches).max().unwrap_or(0)
 }
