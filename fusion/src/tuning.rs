@@ -69,6 +69,10 @@ pub struct ScheduleTuning {
     pub worthwhile_kernel_share: f64,
     /// Placements of groups that improving a choice may take.
     pub interplay_steps: usize,
+    /// Shapes of contractions that are tried beside the partition's.
+    pub most_shared_shapes: usize,
+    /// The share of all contractions' time of units that such a shape saves at least.
+    pub worthwhile_shape_share: f64,
     /// Prices of time on all units that are tried, as multiples of the first guess.
     pub unit_prices: [f64; 6],
     /// Shares of the longest path within which everything is tried to end; none is no limit.
@@ -135,6 +139,8 @@ impl SearchTuning {
             interplay_repeats: 4,
             worthwhile_kernel_share: 0.02,
             interplay_steps: 800_000,
+            most_shared_shapes: 2,
+            worthwhile_shape_share: 0.02,
             unit_prices: [0.25, 0.5, 1.0, 2.0, 4.0, 8.0],
             due_shares: [None, Some(0.9), Some(0.8)],
             segments_in_turn: 4,

@@ -13,7 +13,7 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::program::TensorId;
 
 use crate::cost::KernelCost;
-use crate::cost::arch::GpuArch;
+use crate::cost::arch::{DeviceShare, GpuArch};
 use crate::cost::counts::{KernelCounts, Sampling};
 use crate::cost::traffic::{bytes, moved_bytes};
 use crate::template::contraction::shortlist::shortlist;
@@ -99,6 +99,11 @@ impl KernelCost for EstimatedCost {
 
     fn variants(&self, program: &TensorProgram, body: &GroupBody, shapes: &[ContractionShape]) -> Vec<ScheduleParams> {
         self.best_on_shares(program, body, shapes)
+    }
+
+    fn best_beside_others(&self, program: &TensorProgram, body: &GroupBody) -> Option<ScheduleParams> {
+        let smallest = Self { arch: self.arch.share(DeviceShare::Eighth) };
+        smallest.best(program, body).map(|(params, _)| params)
     }
 
     /// What was left to choose from for a body, in one part.

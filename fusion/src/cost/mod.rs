@@ -70,6 +70,11 @@ pub trait KernelCost: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// The kernel that is the fastest where the device has many other groups to run beside it; `None` where there is no choice.
+    fn best_beside_others(&self, _: &TensorProgram, _: &GroupBody) -> Option<ScheduleParams> {
+        None
+    }
+
     /// What a body may be computed with and its microseconds, cheapest first; the cheapest alone unless the model prices more.
     fn ranked(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
         self.best(program, body).into_iter().collect()

@@ -137,6 +137,10 @@ impl KernelCost for RecordedCost {
         self.estimate.variants(program, body, shapes)
     }
 
+    fn best_beside_others(&self, program: &TensorProgram, body: &GroupBody) -> Option<ScheduleParams> {
+        self.estimate.best_beside_others(program, body)
+    }
+
     /// All that there is to choose from for a body.
     fn ranked(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
         let mut priced: Vec<(ScheduleParams, f64)> = self.priced(program, body).collect();

@@ -8,6 +8,7 @@ pub mod parts;
 pub mod persistent;
 pub mod planner;
 pub mod price;
+mod shared_shapes;
 pub mod variants;
 
 use crate::schedule::choice::lower_bounds::LowerBounds;

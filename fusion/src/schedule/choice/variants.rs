@@ -7,6 +7,7 @@ use warpweave_graph::program::{TensorId, TensorProgram};
 
 use crate::cost::KernelCost;
 use crate::partition::search::{FusionGroup, Partition};
+use crate::schedule::choice::shared_shapes::shared_shapes;
 use crate::schedule::placement::{Time, nanoseconds};
 use crate::template::contraction::limit_shapes::shapes;
 use crate::template::contraction::split::split_group;
@@ -77,7 +78,10 @@ pub(crate) type Variants = (Vec<Vec<Variant>>, Vec<usize>);
 
 /// The variants of all groups of a partition.
 pub(crate) fn variants(program: &TensorProgram, partition: &Partition, cost: &dyn KernelCost) -> Variants {
-    let shapes = shapes(partition);
+    let mut shapes = shapes(partition);
+    shapes.extend(shared_shapes(program, partition, cost));
+    shapes.sort_unstable();
+    shapes.dedup();
     let keys: Vec<(Signature, &ScheduleParams)> =
         partition.groups.iter().map(|group| (Signature::of(&group.body), &group.params)).collect();
     let mut classes: FxHashMap<&(Signature, &ScheduleParams), usize> = FxHashMap::default();
