@@ -1,0 +1,59 @@
+//! Shapes of contractions for groups that share the device. A kernel that is the fastest alone pays for its earlier end with
+//! time of units, which others beside it need.
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use warpweave_graph::program::TensorProgram;
+
+use crate::cost::KernelCost;
+use crate::partition::search::{FusionGroup, Partition};
+use crate::schedule::choice::variants::Variant;
+use crate::schedule::placement::Time;
+use crate::tuning::SearchTuning;
+use warpweave_plan::template::Template;
+use warpweave_plan::template::contraction::shape::ContractionShape;
+use warpweave_plan::template::contraction::{AxisClass, Contraction};
+
+/// Extents and classes of a contraction's axes: groups that agree on them have the same shapes to choose from.
+type Extents = Vec<(usize, AxisClass)>;
+
+/// The shapes under which groups take the least time of units, those that save most of it first; at most
+/// [`most_shared_shapes`](crate::tuning::ScheduleTuning::most_shared_shapes), and none that saves little.
+pub(super) fn shared_shapes(
+    program: &TensorProgram,
+    partition: &Partition,
+    cost: &dyn KernelCost,
+) -> Vec<ContractionShape> {
+    let tuning = &SearchTuning::DEFAULT.schedule;
+    let mut alike: FxHashMap<Extents, (&FusionGroup, Time)> = FxHashMap::default();
+    for group in &partition.groups {
+        let Some(contraction) = Contraction::of(&group.body) else { continue };
+        let axes = group.body.stages[0].expr.axes.values().map(|axis| axis.extent);
+        alike.entry(axes.zip(contraction.classes).collect()).or_insert((group, 0)).1 += 1;
+    }
+    let mut alike: Vec<(Extents, (&FusionGroup, Time))> = alike.into_iter().collect();
+    alike.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    let work = |group: &FusionGroup, params| Variant::new(program, group, params, cost).work(0);
+    let saved = |(_, (group, count)): &(Extents, (&FusionGroup, Time))| {
+        let own = work(group, group.params.clone());
+        let shared = cost.best_beside_others(program, &group.body);
+        let shape = shared.as_ref().and_then(|params| match params.template {
+            Template::Contraction(shape) => Some(ContractionShape { split_k: 1, ..shape }),
+            _ => None,
+        });
+        let saved = shared.map_or(0, |params| own.saturating_sub(work(group, params)));
+        (own * count, shape.map(|shape| (shape, saved * count)))
+    };
+    let found: Vec<(Time, Option<(ContractionShape, Time)>)> = alike.par_iter().map(saved).collect();
+    let all: Time = found.iter().map(|(own, _)| own).sum();
+    let mut shapes: Vec<(ContractionShape, Time)> = Vec::new();
+    for (shape, saved) in found.into_iter().filter_map(|(_, found)| found) {
+        match shapes.iter_mut().find(|(other, _)| *other == shape) {
+            Some((_, sum)) => *sum += saved,
+            None => shapes.push((shape, saved)),
+        }
+    }
+    shapes.retain(|(_, saved)| *saved as f64 > tuning.worthwhile_shape_share * all as f64);
+    shapes.sort_by_key(|(shape, saved)| (std::cmp::Reverse(*saved), *shape));
+    shapes.into_iter().take(tuning.most_shared_shapes).map(|(shape, _)| shape).collect()
+}
