@@ -139,7 +139,7 @@ impl SearchTuning {
             interplay_repeats: 4,
             worthwhile_kernel_share: 0.02,
             interplay_steps: 800_000,
-            most_shared_shapes: 2,
+            most_shared_shapes: 3,
             worthwhile_shape_share: 0.02,
             unit_prices: [0.25, 0.5, 1.0, 2.0, 4.0, 8.0],
             due_shares: [None, Some(0.9), Some(0.8)],

@@ -64,6 +64,12 @@ impl DeviceShare {
     /// All shares, largest first.
     pub const ALL: [Self; 4] = [Self::Full, Self::Half, Self::Quarter, Self::Eighth];
 
+    /// The largest share of which there are no more than `width` groups.
+    pub fn of_width(width: f64) -> Self {
+        let fits = |share: &Self| share.parts() as f64 <= width;
+        Self::ALL.into_iter().rev().find(fits).unwrap_or(Self::Full)
+    }
+
     /// Groups that run side by side.
     pub fn parts(self) -> usize {
         match self {

@@ -101,9 +101,19 @@ impl KernelCost for EstimatedCost {
         self.best_on_shares(program, body, shapes)
     }
 
-    fn best_beside_others(&self, program: &TensorProgram, body: &GroupBody) -> Option<ScheduleParams> {
+    fn best_within(&self, program: &TensorProgram, body: &GroupBody, shared_bytes: usize) -> Option<ScheduleParams> {
+        let fits = |(params, _): &(ScheduleParams, f64)| params.rules().shared_bytes(body, params) <= shared_bytes;
+        let fitting = self.choices(program, body).into_iter().filter(fits);
+        fitting.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(params, _)| params)
+    }
+
+    fn beside_others(&self, program: &TensorProgram, body: &GroupBody) -> Vec<ScheduleParams> {
         let smallest = Self { arch: self.arch.share(DeviceShare::Eighth) };
-        smallest.best(program, body).map(|(params, _)| params)
+        smallest.fastest_and_smallest(program, body)
+    }
+
+    fn on_share(&self, share: DeviceShare) -> Option<Box<dyn KernelCost>> {
+        Some(Box::new(Self { arch: self.arch.share(share) }))
     }
 
     /// What was left to choose from for a body, in one part.

@@ -15,6 +15,7 @@ use std::fmt;
 
 use warpweave_graph::program::TensorProgram;
 
+use crate::cost::arch::DeviceShare;
 use crate::cost::timings::Timing;
 use crate::template::candidates::candidates;
 use warpweave_plan::body::GroupBody;
@@ -70,8 +71,19 @@ pub trait KernelCost: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// The kernel that is the fastest where the device has many other groups to run beside it; `None` where there is no choice.
-    fn best_beside_others(&self, _: &TensorProgram, _: &GroupBody) -> Option<ScheduleParams> {
+    /// Kernels for a device that has many other groups to run beside this one: the fastest on a small share of it, and the one
+    /// that takes the least time of units. Empty where there is no choice.
+    fn beside_others(&self, _: &TensorProgram, _: &GroupBody) -> Vec<ScheduleParams> {
+        Vec::new()
+    }
+
+    /// The cheapest choice for a body whose kernel takes at most so many bytes of shared memory; `None` where there is no choice.
+    fn best_within(&self, _: &TensorProgram, _: &GroupBody, _shared_bytes: usize) -> Option<ScheduleParams> {
+        None
+    }
+
+    /// The model of a share of the device; `None` if the model knows only the whole.
+    fn on_share(&self, _: DeviceShare) -> Option<Box<dyn KernelCost>> {
         None
     }
 

@@ -137,8 +137,12 @@ impl KernelCost for RecordedCost {
         self.estimate.variants(program, body, shapes)
     }
 
-    fn best_beside_others(&self, program: &TensorProgram, body: &GroupBody) -> Option<ScheduleParams> {
-        self.estimate.best_beside_others(program, body)
+    fn best_within(&self, program: &TensorProgram, body: &GroupBody, shared_bytes: usize) -> Option<ScheduleParams> {
+        self.estimate.best_within(program, body, shared_bytes)
+    }
+
+    fn beside_others(&self, program: &TensorProgram, body: &GroupBody) -> Vec<ScheduleParams> {
+        self.estimate.beside_others(program, body)
     }
 
     /// All that there is to choose from for a body.

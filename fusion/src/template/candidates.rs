@@ -1,9 +1,9 @@
 //! The parameters that the rules leave for a body.
 
+use warpweave_graph::Numerics;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
-use warpweave_plan::template::contraction::unit::ComputeUnit;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::pointwise::Pointwise;
@@ -111,34 +111,12 @@ pub fn contraction_shapes(body: &GroupBody, contraction: &Contraction) -> impl I
     let reduced = &body.stages[0].expr;
     let reduction: usize = reduced.reduced().map(|axis| reduced.axes[axis].extent).product();
     let asynchronous = contraction.is_plain(body);
-    let widths = |columns: usize| {
-        let widest = if columns.is_multiple_of(4) { 4 } else { columns.min(2) };
-        if widest == 1 { vec![1] } else { vec![1, widest] }
-    };
-    let pipelines = move || {
+    let pipelines = move |shape: ContractionShape| {
         let copies = asynchronous.then_some(Pipeline::Asynchronous { depth: 3 });
-        [Pipeline::Unpipelined, Pipeline::RegisterPrefetch].into_iter().chain(copies)
+        let pipelines = [Pipeline::Unpipelined, Pipeline::RegisterPrefetch].into_iter().chain(copies);
+        pipelines.map(move |pipeline| ContractionShape { pipeline, ..shape })
     };
-    let sides = [1, 2, 4, 8].into_iter().flat_map(|rows| [1, 2, 4, 6, 8, 12].map(|columns| (rows, columns)));
-    let placed = sides.flat_map(|(rows, columns)| [8, 16, 32].map(|row_threads| (rows, columns, row_threads)));
-    let stepped =
-        placed.flat_map(|(rows, columns, row_threads)| [8, 16, 32].map(|step| (rows, columns, row_threads, step)));
-    let shapes = stepped.flat_map(move |(rows, columns, row_threads, step)| {
-        let of_width = move |column_width: usize| {
-            pipelines().map(move |pipeline| ContractionShape {
-                rows,
-                columns,
-                row_threads,
-                column_width,
-                k_tile: step,
-                pipeline,
-                split_k: 1,
-                unit: ComputeUnit::Simt,
-            })
-        };
-        widths(columns).into_iter().flat_map(of_width).collect::<Vec<_>>()
-    });
-    shapes.filter(move |shape| {
+    thread_tiles().flat_map(slices).flat_map(pipelines).filter(move |shape| {
         let lengths = [AxisClass::Row, AxisClass::Column].map(|class| shape.length(class));
         let fits = lengths.iter().zip(needed).all(|(length, needed)| *length <= needed);
         let threads = shape.block_size().threads();
@@ -147,6 +125,55 @@ pub fn contraction_shapes(body: &GroupBody, contraction: &Contraction) -> impl I
         fits && fetches && useful
     })
 }
+
+/// The tiles of a thread, its block's threads along rows, and steps, of blocks that are one slice and not pipelined.
+fn thread_tiles() -> impl Iterator<Item = ContractionShape> {
+    let widths = |columns: usize| {
+        let widest = if columns.is_multiple_of(4) { 4 } else { columns.min(2) };
+        if widest == 1 { vec![1] } else { vec![1, widest] }
+    };
+    let sides = [1, 2, 4, 8].into_iter().flat_map(|rows| [1, 2, 4, 6, 8, 12].map(|columns| (rows, columns)));
+    let placed = sides.flat_map(|(rows, columns)| [8, 16, 32].map(|row_threads| (rows, columns, row_threads)));
+    let stepped =
+        placed.flat_map(|(rows, columns, row_threads)| [8, 16, 32].map(|k_tile| (rows, columns, row_threads, k_tile)));
+    stepped.flat_map(move |(rows, columns, row_threads, k_tile)| {
+        let of_width = |column_width: usize| ContractionShape {
+            row_threads,
+            column_width,
+            k_tile,
+            ..ContractionShape::square(rows, columns)
+        };
+        widths(columns).into_iter().map(of_width).collect::<Vec<_>>()
+    })
+}
+
+/// The shape, and the same of several slices where each multiplies several points a step and a thread has many elements: with
+/// as many elements a thread, tiles are smaller by the number of slices.
+fn slices(shape: ContractionShape) -> impl Iterator<Item = ContractionShape> {
+    let is_large = shape.rows * shape.columns >= FEWEST_SLICED && shape.column_width == shape.columns.min(4);
+    let of_count = move |k_slices: usize| {
+        let (row_threads, k_tile) = match k_slices {
+            1 => (shape.row_threads, shape.k_tile),
+            _ => (shape.row_threads / 2, shape.k_tile * 2),
+        };
+        ContractionShape { k_slices, row_threads, k_tile, ..shape }
+    };
+    let takes = move |sliced: &ContractionShape| {
+        sliced.k_slices == 1
+            || is_large
+                && sliced.k_tile >= FEWEST_SLICED_POINTS * sliced.k_slices
+                && sliced.is_possible()
+                && sliced.tile_bytes(Numerics::SINGLE) <= MOST_SLICED_BYTES
+    };
+    [1, 2, 4, 8].into_iter().map(of_count).filter(takes)
+}
+
+/// Elements of a thread below which slices share too little of what they load.
+const FEWEST_SLICED: usize = 16;
+/// Points that a slice multiplies a step.
+const FEWEST_SLICED_POINTS: usize = 4;
+/// Bytes of shared memory that tiles and sums of slices take at most.
+const MOST_SLICED_BYTES: usize = 64 << 10;
 
 /// A few fixed choices of every template for a body; empty only if it stages values that fit nowhere. The search's choices
 /// are [`crate::template::contraction::shortlist`]'s.

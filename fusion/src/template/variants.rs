@@ -33,6 +33,19 @@ impl EstimatedCost {
         found
     }
 
+    /// The fastest kernel for a body, and the one whose tiles take the least time together of those that are not twice as slow.
+    pub(crate) fn fastest_and_smallest(&self, program: &TensorProgram, body: &GroupBody) -> Vec<ScheduleParams> {
+        let choices = self.choices(program, body);
+        let Some(fastest) = choices.iter().map(|(_, time)| *time).min_by(f64::total_cmp) else { return Vec::new() };
+        let work = |params: &ScheduleParams| self.task_microseconds(body, params) * params.tiles(body) as f64;
+        let whole = choices.iter().filter(|(params, time)| params.parts() == 1 && *time <= 2.0 * fastest);
+        let smallest = whole.min_by(|a, b| work(&a.0).total_cmp(&work(&b.0)));
+        let fastest = choices.iter().find(|(_, time)| *time == fastest);
+        let mut found: Vec<ScheduleParams> = fastest.into_iter().chain(smallest).map(|choice| choice.0.clone()).collect();
+        found.dedup();
+        found
+    }
+
     fn best_under(
         &self,
         program: &TensorProgram,

@@ -25,6 +25,7 @@ fn shape() -> impl Strategy<Value = ContractionShape> {
             column_width,
             k_tile: step,
             pipeline,
+            k_slices: 1,
             split_k: parts,
             unit: ComputeUnit::Simt,
         },

@@ -36,6 +36,7 @@ fn contractions(body: &GroupBody) -> Vec<ScheduleParams> {
             column_width,
             k_tile: step,
             pipeline,
+            k_slices: 1,
             split_k: parts,
             unit: ComputeUnit::Simt,
         }
@@ -54,7 +55,16 @@ fn contractions(body: &GroupBody) -> Vec<ScheduleParams> {
         shape(4, 12, 32, 4, 8, Pipeline::RegisterPrefetch),
         shape(1, 6, 32, 1, 8, Pipeline::Asynchronous { depth: 2 }),
     ];
+    let sliced = |shape: ContractionShape, k_slices| ContractionShape { k_slices, ..shape };
+    let slices = [
+        sliced(shape(4, 4, 4, 4, 16, Pipeline::RegisterPrefetch), 4),
+        sliced(shape(4, 8, 4, 4, 32, Pipeline::Asynchronous { depth: 3 }), 8),
+        sliced(shape(2, 2, 16, 1, 16, Pipeline::Unpipelined), 2),
+        sliced(shape(1, 8, 8, 4, 8, Pipeline::Asynchronous { depth: 2 }), 2),
+    ];
     let params = shapes
+        .into_iter()
+        .chain(slices)
         .map(|shape| ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(body, &contraction) });
-    params.to_vec()
+    params.collect()
 }

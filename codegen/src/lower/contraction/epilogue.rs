@@ -9,6 +9,7 @@ use crate::kernel_ir::ids::{ArrayId, LocalId};
 use crate::lower::arithmetic::{access, scaled, set};
 use crate::lower::contraction::products::Products;
 use crate::lower::contraction::side::Side;
+use crate::lower::contraction::slices::Finished;
 use crate::lower::emitter::{Emitter, add, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::scalar::Point;
@@ -25,14 +26,15 @@ pub(crate) fn emit(
     runs: Option<ColumnRuns>,
 ) -> Result<(), LowerError> {
     let [rows, columns] = sides;
-    let decoded = Columns::emit(emitter, tile, columns, products)?;
+    let finished = products.finish(emitter)?;
+    let decoded = Columns::emit(emitter, tile, columns, (products, &finished))?;
     let run = runs.map(|runs| Run::new(emitter, runs)).transpose()?;
     let width = run.as_ref().map_or(1, |run| run.width);
-    emitter.repeat(Expression::i32(products.shape.rows as i32), true, |emitter, row| {
-        let number = emitter.bind(ScalarType::I32, products.element(0, row));
+    emitter.repeat(Expression::i32(finished.rows as i32), true, |emitter, row| {
+        let number = emitter.bind(ScalarType::I32, products.element(&finished, 0, row));
         let (row_axes, inside) = tile.decode(emitter, &rows.axes, number, rows.load.length)?;
         emitter.when(inside, |emitter| {
-            emitter.repeat(Expression::i32((products.shape.columns / width) as i32), true, |emitter, at| {
+            emitter.repeat(Expression::i32((finished.columns / width) as i32), true, |emitter, at| {
                 let first = scaled(at.into(), width);
                 let axes_of = |column: &Expression| {
                     let mut axes = tile.origin();
@@ -45,8 +47,8 @@ pub(crate) fn emit(
                     axes
                 };
                 let reduced_of = |column: Expression| {
-                    let at = add(multiply(row, Expression::i32(products.shape.columns as i32)), column);
-                    Expression::Element(products.accumulators, Box::new(at))
+                    let at = add(multiply(row, Expression::i32(finished.columns as i32)), column);
+                    Expression::Element(finished.sums, Box::new(at))
                 };
                 let inside = decoded.inside.map(|array| Expression::Element(array, Box::new(first.clone())));
                 emitter.when(inside, |emitter| match &run {
@@ -127,12 +129,17 @@ struct Columns {
 }
 
 impl Columns {
-    fn emit(emitter: &mut Emitter, tile: &TileAxes, side: &Side, products: &Products) -> Result<Self, LowerError> {
-        let count = products.shape.columns;
+    fn emit(
+        emitter: &mut Emitter,
+        tile: &TileAxes,
+        side: &Side,
+        (products, finished): (&Products, &Finished),
+    ) -> Result<Self, LowerError> {
+        let count = finished.columns;
         let coordinates: Vec<ArrayId> = side.axes.iter().map(|_| emitter.array(ScalarType::I32, count)).collect();
         let mut inside = None;
         emitter.repeat(Expression::i32(count as i32), true, |emitter, column: LocalId| {
-            let number = emitter.bind(ScalarType::I32, products.element(1, column));
+            let number = emitter.bind(ScalarType::I32, products.element(finished, 1, column));
             let (found, holds) = tile.decode(emitter, &side.axes, number, side.load.length)?;
             for (array, coordinate) in coordinates.iter().zip(found) {
                 emitter.push(set(*array, column.into(), coordinate.into()));

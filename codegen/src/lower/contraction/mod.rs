@@ -8,6 +8,7 @@ pub(crate) mod boxes;
 pub(crate) mod epilogue;
 pub(crate) mod products;
 pub(crate) mod side;
+mod slices;
 
 use warpweave_graph::expr::AxisId;
 use warpweave_plan::body::GroupBody;

@@ -9,6 +9,7 @@ use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::arithmetic::set;
 use crate::lower::arithmetic::{access, quotient, remainder, scaled, zero};
 use crate::lower::contraction::side::Side;
+use crate::lower::contraction::slices::{Finished, Slice};
 use crate::lower::emitter::{Emitter, add, binary, multiply};
 use crate::lower::error::LowerError;
 
@@ -24,9 +25,11 @@ pub(crate) struct Products {
     /// `rows × columns`, row by row.
     pub(crate) accumulators: ArrayId,
     /// What is multiplied and summed.
-    scalar: ScalarType,
+    pub(super) scalar: ScalarType,
     /// The thread's place along rows and along columns.
     threads: [LocalId; 2],
+    /// Its slice, of several.
+    pub(super) slice: Option<Slice>,
 }
 
 impl Products {
@@ -42,8 +45,13 @@ impl Products {
             emitter.push(set(accumulators, at.into(), zero(scalar)));
             Ok::<(), LowerError>(())
         })?;
+        let slice = (shape.k_slices > 1).then(|| Slice {
+            number: emitter.bind(ScalarType::I32, quotient(thread, shape.slice_threads())),
+            thread: emitter.bind(ScalarType::I32, remainder(thread, shape.slice_threads())),
+        });
+        let thread = slice.as_ref().map_or(thread, |slice| slice.thread);
         let threads = place(&shape, thread).map(|place| emitter.bind(ScalarType::I32, place));
-        Ok(Self { shape, accumulators, scalar, threads })
+        Ok(Self { shape, accumulators, scalar, threads, slice })
     }
 
     /// Neighbouring elements of a thread, threads, and elements of a thread, along rows and along columns.
@@ -55,10 +63,11 @@ impl Products {
         ]
     }
 
-    /// The row (side 0) or column (side 1) of the block tile that is the thread's `at`-th.
-    pub(crate) fn element(&self, side: usize, at: LocalId) -> Expression {
+    /// The row (side 0) or column (side 1) of the block tile that is the `at`-th that the thread finishes.
+    pub(crate) fn element(&self, finished: &Finished, side: usize, at: LocalId) -> Expression {
         let (width, threads, _) = self.sides()[side];
-        let run = add(scaled(quotient(at, width), threads * width), scaled(self.threads[side].into(), width));
+        let at = finished.place(side, at);
+        let run = add(scaled(quotient(at.clone(), width), threads * width), scaled(self.threads[side].into(), width));
         if width == 1 { run } else { add(run, remainder(at, width)) }
     }
 
@@ -67,17 +76,25 @@ impl Products {
         let operands = [0, 1].map(|at| {
             let (width, threads, count) = self.sides()[at];
             let base = sides[at].base(emitter, buffer);
-            let first = add(base, scaled(self.threads[at].into(), width));
+            let mut first = add(base, scaled(self.threads[at].into(), width));
+            if let Some(slice) = &self.slice {
+                first = add(first, scaled(slice.number.into(), self.slice_steps() * sides[at].load.row()));
+            }
             let first = emitter.bind(ScalarType::I32, first);
             (&sides[at], emitter.array(self.scalar, count), first, width, threads, count)
         });
-        let windows = Expression::i32((self.shape.k_tile / self.unrolled()) as i32);
+        let windows = Expression::i32((self.slice_steps() / self.unrolled()) as i32);
         emitter.repeat(windows, false, |emitter, window| self.add_window(emitter, operands, window))
+    }
+
+    /// Points of a step that a slice multiplies.
+    fn slice_steps(&self) -> usize {
+        self.shape.k_tile / self.shape.k_slices
     }
 
     /// Steps of a window.
     fn unrolled(&self) -> usize {
-        self.shape.k_tile.min(UNROLLED)
+        self.slice_steps().min(UNROLLED)
     }
 
     fn add_window(&self, emitter: &mut Emitter, operands: [Operand; 2], window: LocalId) -> Result<(), LowerError> {

@@ -14,6 +14,7 @@ pub mod program;
 pub mod size;
 pub mod state;
 pub mod structure;
+mod width;
 
 use crate::partition::search::budget::Budget;
 use crate::tuning::SearchTuning;
@@ -27,8 +28,10 @@ use warpweave_graph::program::{Origins, StatementId, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
 use crate::cost::KernelCost;
+use crate::cost::arch::DeviceShare;
 use crate::partition::search::problem::{Memo, PartitionProblem, Solution};
 use crate::partition::search::program::ProgramProblem;
+use crate::partition::search::width::share_of_width;
 use crate::template::contraction::limit_shapes::limit_shapes;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::tile::ScheduleParams;
@@ -150,7 +153,14 @@ pub fn partition_within(
     budget: Budget<'_>,
 ) -> (Partition, SearchReport) {
     let start = if level == FusionLevel::Full { FusionLevel::Register } else { level };
-    let registers = ProgramProblem::new(program, layouts, cost, start);
+    let mut registers = ProgramProblem::new(program, layouts, cost, start);
+    let mut share = share_of_width(program, &mut Memo::new(&registers));
+    if let Ok(forced) = std::env::var("DBGSHARE") { eprintln!("SHARE {share:?}"); if forced != "-" { share = DeviceShare::ALL[forced.parse::<usize>().unwrap()]; } }
+    let shared = (share != DeviceShare::Full).then(|| cost.on_share(share)).flatten();
+    let cost = shared.as_deref().unwrap_or(cost);
+    if shared.is_some() {
+        registers = ProgramProblem::new(program, layouts, cost, start);
+    }
     let (problem, (found, report)) = match level {
         FusionLevel::None | FusionLevel::Register => {
             let found = search(&registers, start, budget);

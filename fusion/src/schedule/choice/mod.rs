@@ -75,6 +75,6 @@ pub fn limits(
     let planner = Planner::new(program, layouts, partition, cost, options, Tagging::Nothing);
     let planner = planner.expect("everything can be exchanged by counters");
     let graph = GroupGraph::new(&planner.edges, &planner.origins);
-    let kept = keep::make_resident(program, partition, &graph, (options.units, options.shared_bytes));
+    let kept = keep::make_resident(program, partition, &graph, cost, (options.units, options.shared_bytes));
     LowerBounds::of(program, partition, kept.as_ref(), &graph, cost, options)
 }

@@ -76,7 +76,7 @@ impl<'a> Search<'a> {
         let plain = self.planner(partition, Tagging::Nothing).expect("everything can be exchanged by counters");
         let graph = GroupGraph::new(&plain.edges, &plain.origins);
         let PlanOptions { units, shared_bytes, .. } = *self.options;
-        let kept = keep::make_resident(self.program, partition, &graph, (units, shared_bytes));
+        let kept = keep::make_resident(self.program, partition, &graph, self.cost, (units, shared_bytes));
         let Some(kept) = kept else { return (plain.planned(), Cow::Borrowed(partition), Tagging::Nothing) };
         let with_kept = |tagging| Some(self.planner(&kept, tagging)?.roughly());
         let others = SUMS.into_par_iter().filter_map(with_kept).collect();

@@ -36,18 +36,17 @@ pub(super) fn shared_shapes(
     let work = |group: &FusionGroup, params| Variant::new(program, group, params, cost).work(0);
     let saved = |(_, (group, count)): &(Extents, (&FusionGroup, Time))| {
         let own = work(group, group.params.clone());
-        let shared = cost.best_beside_others(program, &group.body);
-        let shape = shared.as_ref().and_then(|params| match params.template {
-            Template::Contraction(shape) => Some(ContractionShape { split_k: 1, ..shape }),
-            _ => None,
+        let shared = cost.beside_others(program, &group.body).into_iter().filter_map(|params| {
+            let Template::Contraction(shape) = params.template else { return None };
+            let saved = own.saturating_sub(work(group, params)) * count;
+            Some((ContractionShape { split_k: 1, ..shape }, saved))
         });
-        let saved = shared.map_or(0, |params| own.saturating_sub(work(group, params)));
-        (own * count, shape.map(|shape| (shape, saved * count)))
+        (own * count, shared.collect())
     };
-    let found: Vec<(Time, Option<(ContractionShape, Time)>)> = alike.par_iter().map(saved).collect();
+    let found: Vec<(Time, Vec<(ContractionShape, Time)>)> = alike.par_iter().map(saved).collect();
     let all: Time = found.iter().map(|(own, _)| own).sum();
     let mut shapes: Vec<(ContractionShape, Time)> = Vec::new();
-    for (shape, saved) in found.into_iter().filter_map(|(_, found)| found) {
+    for (shape, saved) in found.into_iter().flat_map(|(_, found)| found) {
         match shapes.iter_mut().find(|(other, _)| *other == shape) {
             Some((_, sum)) => *sum += saved,
             None => shapes.push((shape, saved)),

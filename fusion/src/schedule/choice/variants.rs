@@ -15,6 +15,7 @@ use warpweave_plan::body::GroupBody;
 use warpweave_plan::body::signature::Signature;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::tile::ScheduleParams;
+use warpweave_plan::template::weight_stationary::reads::resident_bytes;
 
 /// Parameters of a group, and the kernels that run one after another under them.
 #[derive(Clone, PartialEq, Debug)]
@@ -92,19 +93,28 @@ pub(crate) fn variants(program: &TensorProgram, partition: &Partition, cost: &dy
             firsts.len() - 1
         });
     }
-    let of_class = |&first: &usize| of_group(program, &partition.groups[first], &shapes, cost);
+    let room = cost.shared_bytes_per_block().saturating_sub(kept_bytes(partition));
+    let of_class = |&first: &usize| of_group(program, &partition.groups[first], &shapes, (cost, room));
     let found: Vec<Vec<Variant>> = firsts.par_iter().map(of_class).collect();
     let classes: Vec<usize> = keys.iter().map(|key| classes[key]).collect();
     (classes.iter().map(|&class| found[class].clone()).collect(), classes)
+}
+
+/// Bytes of shared memory that a unit keeps constants in at most.
+fn kept_bytes(partition: &Partition) -> usize {
+    let keeps = partition.groups.iter().filter(|group| group.params.rules().holds_residents());
+    keeps.map(|group| resident_bytes(&group.body, &group.params)).max().unwrap_or(0)
 }
 
 fn of_group(
     program: &TensorProgram,
     group: &FusionGroup,
     shapes: &[ContractionShape],
-    cost: &dyn KernelCost,
+    (cost, room): (&dyn KernelCost, usize),
 ) -> Vec<Variant> {
-    let others = cost.variants(program, &group.body, shapes).into_iter().filter(|params| *params != group.params);
+    let fits = |params: &ScheduleParams| params.rules().shared_bytes(&group.body, params) <= room;
+    let others = cost.variants(program, &group.body, shapes).into_iter();
+    let others = others.filter(|params| *params != group.params && fits(params));
     let all = std::iter::once(group.params.clone()).chain(others);
     all.map(|params| Variant::new(program, group, params, cost)).collect()
 }

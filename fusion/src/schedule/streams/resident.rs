@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use warpweave_plan::template::weight_stationary::rules::params_of_tiles;
 use warpweave_plan::template::weight_stationary::rules::whole;
 
+use rustc_hash::FxHashMap;
 use warpweave_graph::program::TensorProgram;
 
+use crate::cost::KernelCost;
 use crate::partition::search::{FusionGroup, Partition};
 use crate::schedule::choice::interplay::GroupGraph;
+use warpweave_plan::body::signature::Signature;
 use warpweave_plan::template::block::BlockSize;
 use warpweave_plan::template::row::row_bytes;
 use warpweave_plan::template::tile::ScheduleParams;
@@ -17,13 +20,14 @@ use warpweave_plan::template::weight_stationary::reads::{ResidentKey, resident_b
 /// The partition with constants that many groups read kept on chip, each tile's on a unit of its own; `None` if no unit has
 /// room for its part.
 ///
-/// `bytes` are what a unit has for them beside what the other groups' kernels need in shared memory. What is read one after
-/// the other shares units: of each phase, units are shared out by the elements that its groups keep, and a phase for which
-/// there is no room keeps nothing.
+/// `bytes` are what a unit has for them and for what the other groups' kernels need in shared memory; those that leave too
+/// little room become the cheapest that leave enough. What is read one after the other shares units: of each phase, units are
+/// shared out by the elements that its groups keep, and a phase for which there is no room keeps nothing.
 pub fn make_resident(
     program: &TensorProgram,
     partition: &Partition,
     graph: &GroupGraph,
+    cost: &dyn KernelCost,
     (units, bytes): (usize, usize),
 ) -> Option<Partition> {
     let mut families: BTreeMap<ResidentKey, Family> = BTreeMap::new();
@@ -33,15 +37,43 @@ pub fn make_resident(
         }
     }
     families.retain(|_, members| members.len() >= SearchTuning::DEFAULT.schedule.fewest_resident_readers);
-    let room = bytes.checked_sub(other_bytes(partition, &families))?;
+    let phases = phases(&families, graph);
     let mut kept = partition.clone();
-    for phase in phases(&families, graph) {
+    let most = bytes.saturating_sub(row_bytes(BlockSize::default()));
+    let wanted = |phase: &Vec<&Family>| {
+        let params = shared_out(partition, phase, (units, most))?;
+        let bytes = |(members, params): (&&Family, &ScheduleParams)| {
+            resident_bytes(&partition.groups[members[0]].body, params)
+        };
+        phase.iter().zip(&params).map(bytes).max()
+    };
+    let wanted = phases.iter().filter_map(wanted).max()?;
+    make_smaller(program, &mut kept, cost, bytes - wanted);
+    let room = bytes.checked_sub(other_bytes(&kept, &families))?;
+    let mut is_any = false;
+    for phase in phases {
         let Some(params) = shared_out(partition, &phase, (units, room)) else { continue };
         for (members, params) in phase.into_iter().zip(params) {
             members.iter().for_each(|&member| kept.groups[member].params.clone_from(&params));
+            is_any = true;
         }
     }
-    (kept != *partition).then_some(kept)
+    is_any.then_some(kept)
+}
+
+/// Gives groups whose kernels take more bytes of shared memory the cheapest kernels that do not, where there are any.
+fn make_smaller(program: &TensorProgram, partition: &mut Partition, cost: &dyn KernelCost, bytes: usize) {
+    let mut known: FxHashMap<(Signature, ScheduleParams), Option<ScheduleParams>> = FxHashMap::default();
+    for group in &mut partition.groups {
+        if group.params.rules().shared_bytes(&group.body, &group.params) <= bytes {
+            continue;
+        }
+        let key = (Signature::of(&group.body), group.params.clone());
+        let smaller = known.entry(key).or_insert_with(|| cost.best_within(program, &group.body, bytes));
+        if let Some(smaller) = smaller {
+            group.params.clone_from(smaller);
+        }
+    }
 }
 
 /// The positions of groups that would keep the same constants, ascending.

@@ -126,11 +126,12 @@ fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
             latency + fetch + steps * (computed.max(latency + fetch) + meeting)
         }
     };
-    let elements = (shape.rows * shape.columns) as f64;
-    let places = (loads.slots + shape.rows as f64 + shape.columns as f64) * PLACE_INSTRUCTIONS;
+    let finish = shape.finish().expect("slices divide a thread's elements");
+    let elements = (finish.rows * finish.columns) as f64;
+    let places = (loads.slots + finish.rows as f64 + finish.columns as f64) * PLACE_INSTRUCTIONS;
     let before = latency + PLACE_CHAIN * DEPENDENT_CYCLES + issue_cycles(kernel, shape, places) / DEPENDENT_ISSUE;
     let after = issue_cycles(kernel, shape, elements * (STORE_INSTRUCTIONS + loads.after)) / DEPENDENT_ISSUE;
-    before + loop_cycles + after.max(kernel.transfer(kernel.counts.store_sectors)) + latency
+    before + loop_cycles + adding_cycles(kernel, shape) + after.max(kernel.transfer(kernel.counts.store_sectors)) + latency
 }
 
 /// What a thread does to bring both sides' elements of one step.
@@ -234,15 +235,28 @@ fn step_fetch(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
 /// and stores of shared memory, and the lines of global loads.
 fn step_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, side_loads: &SideLoads) -> f64 {
     let threads = shape.block_size().threads();
-    let products = (shape.rows * shape.columns * shape.k_tile) as f64;
+    let points = shape.k_tile / shape.k_slices;
+    let products = (shape.rows * shape.columns * points) as f64;
     let reads = shape.rows / shape.row_width() + shape.columns / shape.column_width;
-    let loads = (reads * shape.k_tile) as f64;
+    let loads = (reads * points) as f64;
     let fetched = kernel.counts.load_lines / kernel.tiles() / steps(kernel, shape);
-    let passes = wavefronts(kernel, shape) * shape.k_tile as f64 + side_loads.passes + fetched;
+    let passes = wavefronts(kernel, shape) * points as f64 + side_loads.passes + fetched;
     let issue = issue_cycles(kernel, shape, products + loads + side_loads.instructions / DEPENDENT_ISSUE);
     let multiply_adds = products * threads as f64 / kernel.rates().multiply_adds_per_cycle;
     let busy = multiply_adds.max(issue);
     (busy + EXPOSED_PASSES * passes * passes / busy).max(passes)
+}
+
+/// Cycles in which the sums of all slices are added: half of the threads store theirs, and the others load, add and store
+/// these; then each loads what it finishes. All meet twice.
+fn adding_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
+    if shape.k_slices == 1 {
+        return 0.0;
+    }
+    let moved = 2.0 * (shape.rows * shape.columns) as f64;
+    let passes = moved * shape.block_size().warps() as f64;
+    let meeting = 2.0 * (kernel.arch.shared_latency_cycles.value + BARRIER_CYCLES);
+    passes.max(issue_cycles(kernel, shape, 1.5 * moved) / DEPENDENT_ISSUE) + meeting
 }
 
 /// Wavefronts of a block's reads from shared memory a point of the reduction.

@@ -103,7 +103,7 @@ impl<'b> ContractionModel<'b> {
 
     /// The products of one tile, and the loads from shared memory that they take.
     fn products_of_tile(&self, shape: &ContractionShape) -> KernelCounts {
-        let steps = (self.length().div_ceil(shape.k_tile) * shape.k_tile) as f64;
+        let steps = (self.length().div_ceil(shape.k_tile) * shape.k_tile / shape.k_slices) as f64;
         let storage = self.contraction.numerics().storage;
         let per_warp = |words: fn(usize, &ContractionShape) -> usize, width: usize, elements: usize| {
             let first: [u64; WARP] =
@@ -116,14 +116,18 @@ impl<'b> ContractionModel<'b> {
         let columns =
             per_warp(|lane, shape| shape.place_of(lane).1 * shape.column_width, shape.column_width, shape.columns);
         let (threads, warps) = (shape.block_size().threads() as f64, shape.block_size().warps() as f64);
-        let products = 2.0 * threads * steps * (shape.rows * shape.columns) as f64;
+        let finish = shape.finish().expect("slices divide a thread's elements");
+        // What all slices have left of the elements that a thread finishes.
+        let parts = if shape.k_slices > 1 { (finish.rows * finish.columns * shape.k_slices) as f64 } else { 0.0 };
+        let additions = parts - parts / shape.k_slices as f64;
+        let products = threads * (2.0 * steps * (shape.rows * shape.columns) as f64 + additions);
         let is_integer = self.contraction.element == ElementType::I32;
         KernelCounts {
             operations: if is_integer { 0.0 } else { products },
             integer_operations: if is_integer { products } else { 0.0 },
-            shared_loads: threads * steps * (shape.rows + shape.columns) as f64,
-            shared_ideal: warps * steps * (rows.0 + columns.0),
-            shared_wavefronts: warps * steps * (rows.1 + columns.1),
+            shared_loads: threads * (steps * (shape.rows + shape.columns) as f64 + parts),
+            shared_ideal: warps * (steps * (rows.0 + columns.0) + parts),
+            shared_wavefronts: warps * (steps * (rows.1 + columns.1) + parts),
             ..KernelCounts::default()
         }
     }
@@ -185,7 +189,8 @@ impl<'b> ContractionModel<'b> {
             let finish = Finish::new(self.body, stage, runs);
             let mut lanes = Lanes::new(self.body.stages[stage].expr.axes.len());
             for origin in &origins {
-                let elements = shape.rows * shape.columns;
+                let own = shape.finish().expect("slices divide a thread's elements");
+                let elements = own.rows * own.columns;
                 let (picked, weight) = Sampling::picks(elements * warps, sampling.warps.saturating_mul(2));
                 let mut of_warps = KernelCounts::default();
                 for (at, warp) in picked.map(|number| (number / warps, number % warps)) {
@@ -193,12 +198,12 @@ impl<'b> ContractionModel<'b> {
                         lanes.place(|lane, point| {
                             point[..origin.len()].copy_from_slice(origin);
                             let thread = warp * WARP + lane;
-                            let row = shape.row_of(thread, at / shape.columns);
+                            let row = shape.row_of(thread, at / own.columns);
                             let column = shape.column_of(thread, column);
                             tiles.place(origin, row_axes, row, point) && tiles.place(origin, column_axes, column, point)
                         });
                     };
-                    let column = at % shape.columns;
+                    let column = at % own.columns;
                     place(&mut lanes, column);
                     of_warps += finish.of_element(&lanes);
                     if let Some(runs) = runs {

@@ -9,6 +9,7 @@ mod rebuild;
 mod reduction_order;
 mod siblings;
 mod slices;
+mod transposed_factors;
 mod uses;
 mod views;
 
@@ -20,6 +21,7 @@ pub use quantized_products::quantized_products;
 pub use reduction_order::order_reductions;
 pub use siblings::merge_siblings;
 pub use slices::slice_reductions;
+pub use transposed_factors::transpose_factors;
 pub use views::{inline_lines, inline_views};
 
 /// A pass: the program rewritten.
@@ -45,13 +47,14 @@ pub const CONCAT_PLACEMENT: &str = "concat_placement";
 
 /// The passes in the order in which they run. Sums may be taken in another order, and of dequantised bytes in integers;
 /// otherwise values are unchanged.
-pub const PASSES: [NamedPass; 7] = [
+pub const PASSES: [NamedPass; 8] = [
     NamedPass { name: "view_inlining", of_gpus: inline_views, of_processors: Some(inline_lines) },
     both("quantized_products", quantized_products),
     NamedPass { name: "reduction_slicing", of_gpus: sliced, of_processors: None },
     both("sibling_merging", merge_siblings),
     NamedPass { name: "slice_inlining", of_gpus: inline_views, of_processors: Some(inline_lines) },
     both("reduction_ordering", order_reductions),
+    NamedPass { name: "factor_transposing", of_gpus: transpose_factors, of_processors: None },
     both(CONCAT_PLACEMENT, concat_placement),
 ];
 

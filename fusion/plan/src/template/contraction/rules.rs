@@ -33,8 +33,8 @@ impl Rules for ContractionShape {
     }
 
     fn is_sound(&self) -> bool {
-        let Self { rows, columns, column_width, k_tile, split_k, .. } = self;
-        [rows, columns, column_width, k_tile, split_k].into_iter().all(|number| *number > 0)
+        let Self { rows, columns, column_width, k_tile, k_slices, split_k, .. } = self;
+        [rows, columns, column_width, k_tile, k_slices, split_k].into_iter().all(|number| *number > 0)
     }
 
     fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {

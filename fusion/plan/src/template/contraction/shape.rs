@@ -27,6 +27,24 @@ pub enum Pipeline {
     },
 }
 
+/// The elements of a thread's tile that it finishes, once all slices have added to them: each slice finishes a part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Finish {
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub columns: usize,
+    /// Slices that divide the columns of the same rows.
+    pub column_parts: usize,
+}
+
+impl Finish {
+    /// The first row and the first column of a thread's tile that a slice finishes.
+    pub fn first(&self, slice: usize) -> (usize, usize) {
+        (slice / self.column_parts * self.rows, slice % self.column_parts * self.columns)
+    }
+}
+
 /// How a contraction's block divides its tile. All extents are powers of two, or, of a thread's columns, three times one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct ContractionShape {
@@ -42,6 +60,9 @@ pub struct ContractionShape {
     pub k_tile: usize,
     /// How tiles are brought.
     pub pipeline: Pipeline,
+    /// Slices of the block's threads, each of which multiplies its part of every step's points; their sums are added through
+    /// shared memory. CUTLASS names it sliced-K. A power of two up to 8.
+    pub k_slices: usize,
     /// Parts of the reduction that are summed side by side; see [`warpweave_fusion::template::contraction::split`].
     pub split_k: usize,
     /// What multiplies and adds.
@@ -52,25 +73,37 @@ impl ContractionShape {
     /// 16 × 16 threads of `rows × columns` elements, 16 steps at a time, in turn.
     pub fn square(rows: usize, columns: usize) -> Self {
         let (column_width, pipeline) = (columns.min(NEIGHBOURS), Pipeline::Unpipelined);
-        Self { rows, columns, row_threads: 16, column_width, k_tile: 16, pipeline, split_k: 1, unit: ComputeUnit::Simt }
+        let unit = ComputeUnit::Simt;
+        Self { rows, columns, row_threads: 16, column_width, k_tile: 16, pipeline, k_slices: 1, split_k: 1, unit }
     }
 
     /// Whether a kernel can have this shape.
     pub fn is_possible(&self) -> bool {
-        let Self { rows, columns, row_threads, column_width, k_tile, pipeline, split_k, unit: ComputeUnit::Simt } =
-            *self;
+        let Self {
+            rows,
+            columns,
+            row_threads,
+            column_width,
+            k_tile,
+            pipeline,
+            k_slices,
+            split_k,
+            unit: ComputeUnit::Simt,
+        } = *self;
         let buffered = match pipeline {
             Pipeline::Unpipelined | Pipeline::RegisterPrefetch => true,
             Pipeline::Asynchronous { depth } => (2..=5).contains(&depth),
         };
         let thirds = if columns.is_multiple_of(3) { columns / 3 } else { columns };
-        let powers = [rows, thirds, row_threads, column_width, k_tile].into_iter().all(usize::is_power_of_two);
+        let powers = [rows, thirds, row_threads, column_width, k_tile, k_slices].into_iter().all(usize::is_power_of_two);
         let sides = rows <= 8 && columns <= 12 && (4..=64).contains(&row_threads);
         // Only where there are threads along rows.
-        let lanes = || self.warp().covers(row_threads, self.column_threads());
+        let lanes = || self.slice_threads() >= row_threads && self.warp().covers(row_threads, self.column_threads());
+        let slices = || k_slices <= 8 && k_tile.is_multiple_of(k_slices) && self.finish().is_some();
         buffered
             && powers
             && sides
+            && slices()
             && lanes()
             && split_k == 1
             && column_width <= NEIGHBOURS
@@ -83,9 +116,27 @@ impl ContractionShape {
         BlockSize::default()
     }
 
-    /// Threads along columns.
+    /// Whether the block's threads divide into slices.
+    pub(super) fn is_sliceable(&self) -> bool {
+        self.k_slices > 0 && self.slice_threads() > 0
+    }
+
+    /// Threads of a slice, at least a warp.
+    pub fn slice_threads(&self) -> usize {
+        self.block_size().threads() / self.k_slices
+    }
+
+    /// Threads of a slice along columns.
     pub fn column_threads(&self) -> usize {
-        self.block_size().threads() / self.row_threads
+        self.slice_threads() / self.row_threads
+    }
+
+    /// What a thread finishes of its sums; `None` if its elements do not divide among the slices.
+    pub fn finish(&self) -> Option<Finish> {
+        let row_parts = self.rows.min(self.k_slices);
+        let column_parts = self.k_slices / row_parts;
+        let whole = column_parts == 1 || self.columns.is_multiple_of(column_parts * self.column_width);
+        whole.then(|| Finish { rows: self.rows / row_parts, columns: self.columns / column_parts, column_parts })
     }
 
     /// How the lanes of a warp lie over the threads; warps lie along columns first.
@@ -111,21 +162,29 @@ impl ContractionShape {
     pub fn tile_bytes(&self, numerics: Numerics) -> usize {
         let padding = [AxisClass::Row, AxisClass::Column].len() * numerics.access_elements();
         let row = self.length(AxisClass::Row) + self.length(AxisClass::Column) + padding;
-        numerics.storage_bytes(row * self.k_tile * self.buffers())
+        numerics.storage_bytes(row * self.k_tile * self.buffers()) + self.slice_sums() * Numerics::SINGLE.storage_bytes(1)
     }
 
-    /// The row of the block tile that is a thread's `at`-th.
+    /// Sums that lie in shared memory at a time: those of half the slices, none of one slice.
+    pub fn slice_sums(&self) -> usize {
+        if self.k_slices > 1 { self.rows * self.columns * self.block_size().threads() / 2 } else { 0 }
+    }
+
+    /// The row of the block tile that is the `at`-th that a thread finishes.
     pub fn row_of(&self, thread: usize, at: usize) -> usize {
-        place(self.row_width(), self.row_threads, self.place_of(thread).0, at)
+        let first = self.finish().map_or(0, |finish| finish.first(thread / self.slice_threads()).0);
+        place(self.row_width(), self.row_threads, self.place_of(thread).0, first + at)
     }
 
-    /// The column of the block tile that is a thread's `at`-th.
+    /// The column of the block tile that is the `at`-th that a thread finishes.
     pub fn column_of(&self, thread: usize, at: usize) -> usize {
-        place(self.column_width, self.column_threads(), self.place_of(thread).1, at)
+        let first = self.finish().map_or(0, |finish| finish.first(thread / self.slice_threads()).1);
+        place(self.column_width, self.column_threads(), self.place_of(thread).1, first + at)
     }
 
-    /// Where a thread lies along rows and along columns.
+    /// Where a thread of any slice lies along rows and along columns.
     pub fn place_of(&self, thread: usize) -> (usize, usize) {
+        let thread = thread % self.slice_threads();
         let warp = self.warp();
         let (row, column) = warp.place(thread % WARP);
         let along = self.column_threads() / warp.columns;

@@ -19,10 +19,13 @@ impl fmt::Display for Pipeline {
 
 impl fmt::Display for ContractionShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rows, columns, row_threads, column_width, k_tile, pipeline, split_k, unit } = self;
+        let Self { rows, columns, row_threads, column_width, k_tile, pipeline, k_slices, split_k, unit } = self;
         write!(f, "contraction/{rows}x{columns} {} threads {row_threads}x{}", unit.word(), self.column_threads())?;
         write!(f, " warp {}", self.warp())?;
         write!(f, " width {column_width} k-tile {k_tile} {pipeline}")?;
+        if *k_slices != 1 {
+            write!(f, " k-slices {k_slices}")?;
+        }
         if *split_k == 1 { Ok(()) } else { write!(f, " split-k {split_k}") }
     }
 }
@@ -42,10 +45,11 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Parsed<ContractionShape> {
     reader.mark("k-tile")?;
     let k_tile = reader.integer("points of the reduction")?;
     let pipeline = pipeline(reader)?;
+    let k_slices = if reader.eat("k-slices") { reader.integer("slices of the block's threads")? } else { 1 };
     let split_k = if reader.eat("split-k") { reader.integer("parts of the reduction")? } else { 1 };
-    let shape = ContractionShape { rows, columns, row_threads, column_width, k_tile, pipeline, split_k, unit };
+    let shape = ContractionShape { rows, columns, row_threads, column_width, k_tile, pipeline, k_slices, split_k, unit };
     let warp = WarpTile { rows: warp_rows, columns: warp_columns };
-    if row_threads == 0 || shape.column_threads() != column_threads || shape.warp() != warp {
+    if row_threads == 0 || !shape.is_sliceable() || shape.column_threads() != column_threads || shape.warp() != warp {
         return Err(before.expected("the threads of a block"));
     }
     Ok(shape)
