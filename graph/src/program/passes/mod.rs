@@ -4,6 +4,7 @@
 
 mod concats;
 mod dead_statements;
+mod invariants;
 mod quantized_products;
 mod rebuild;
 mod reduction_order;
@@ -17,6 +18,7 @@ use super::TensorProgram;
 
 pub use concats::{concat_placement, place_concats};
 pub use dead_statements::remove_dead;
+pub use invariants::hoist_invariants;
 pub use quantized_products::quantized_products;
 pub use reduction_order::order_reductions;
 pub use siblings::merge_siblings;
@@ -47,12 +49,13 @@ pub const CONCAT_PLACEMENT: &str = "concat_placement";
 
 /// The passes in the order in which they run. Sums may be taken in another order, and of dequantised bytes in integers;
 /// otherwise values are unchanged.
-pub const PASSES: [NamedPass; 8] = [
+pub const PASSES: [NamedPass; 9] = [
     NamedPass { name: "view_inlining", of_gpus: inline_views, of_processors: Some(inline_lines) },
     both("quantized_products", quantized_products),
     NamedPass { name: "reduction_slicing", of_gpus: sliced, of_processors: None },
     both("sibling_merging", merge_siblings),
     NamedPass { name: "slice_inlining", of_gpus: inline_views, of_processors: Some(inline_lines) },
+    both("invariant_hoisting", hoist_invariants),
     both("reduction_ordering", order_reductions),
     NamedPass { name: "factor_transposing", of_gpus: transpose_factors, of_processors: None },
     both(CONCAT_PLACEMENT, concat_placement),
