@@ -41,7 +41,8 @@ impl EstimatedCost {
         let whole = choices.iter().filter(|(params, time)| params.parts() == 1 && *time <= 2.0 * fastest);
         let smallest = whole.min_by(|a, b| work(&a.0).total_cmp(&work(&b.0)));
         let fastest = choices.iter().find(|(_, time)| *time == fastest);
-        let mut found: Vec<ScheduleParams> = fastest.into_iter().chain(smallest).map(|choice| choice.0.clone()).collect();
+        let mut found: Vec<ScheduleParams> =
+            fastest.into_iter().chain(smallest).map(|choice| choice.0.clone()).collect();
         found.dedup();
         found
     }

@@ -154,8 +154,7 @@ pub fn partition_within(
 ) -> (Partition, SearchReport) {
     let start = if level == FusionLevel::Full { FusionLevel::Register } else { level };
     let mut registers = ProgramProblem::new(program, layouts, cost, start);
-    let mut share = share_of_width(program, &mut Memo::new(&registers));
-    if let Ok(forced) = std::env::var("DBGSHARE") { eprintln!("SHARE {share:?}"); if forced != "-" { share = DeviceShare::ALL[forced.parse::<usize>().unwrap()]; } }
+    let share = share_of_width(program, &mut Memo::new(&registers));
     let shared = (share != DeviceShare::Full).then(|| cost.on_share(share)).flatten();
     let cost = shared.as_deref().unwrap_or(cost);
     if shared.is_some() {

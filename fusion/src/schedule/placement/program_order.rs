@@ -29,8 +29,7 @@ pub fn place(requirements: &Requirements) -> Placement {
             };
             mark(&mut is_home, true);
             let starts = |unit: usize| {
-                let released =
-                    if is_home[unit] { released(needs, Some(unit), &bands, requirements) } else { abroad };
+                let released = if is_home[unit] { released(needs, Some(unit), &bands, requirements) } else { abroad };
                 free[unit].max(released)
             };
             let unit = match requirements.work.affinity.unit(task, requirements.units) {

@@ -42,9 +42,8 @@ pub fn make_resident(
     let most = bytes.saturating_sub(row_bytes(BlockSize::default()));
     let wanted = |phase: &Vec<&Family>| {
         let params = shared_out(partition, phase, (units, most))?;
-        let bytes = |(members, params): (&&Family, &ScheduleParams)| {
-            resident_bytes(&partition.groups[members[0]].body, params)
-        };
+        let bytes =
+            |(members, params): (&&Family, &ScheduleParams)| resident_bytes(&partition.groups[members[0]].body, params);
         phase.iter().zip(&params).map(bytes).max()
     };
     let wanted = phases.iter().filter_map(wanted).max()?;

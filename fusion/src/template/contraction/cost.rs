@@ -131,7 +131,11 @@ fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
     let places = (loads.slots + finish.rows as f64 + finish.columns as f64) * PLACE_INSTRUCTIONS;
     let before = latency + PLACE_CHAIN * DEPENDENT_CYCLES + issue_cycles(kernel, shape, places) / DEPENDENT_ISSUE;
     let after = issue_cycles(kernel, shape, elements * (STORE_INSTRUCTIONS + loads.after)) / DEPENDENT_ISSUE;
-    before + loop_cycles + adding_cycles(kernel, shape) + after.max(kernel.transfer(kernel.counts.store_sectors)) + latency
+    before
+        + loop_cycles
+        + adding_cycles(kernel, shape)
+        + after.max(kernel.transfer(kernel.counts.store_sectors))
+        + latency
 }
 
 /// What a thread does to bring both sides' elements of one step.

@@ -95,7 +95,8 @@ impl ContractionShape {
             Pipeline::Asynchronous { depth } => (2..=5).contains(&depth),
         };
         let thirds = if columns.is_multiple_of(3) { columns / 3 } else { columns };
-        let powers = [rows, thirds, row_threads, column_width, k_tile, k_slices].into_iter().all(usize::is_power_of_two);
+        let powers =
+            [rows, thirds, row_threads, column_width, k_tile, k_slices].into_iter().all(usize::is_power_of_two);
         let sides = rows <= 8 && columns <= 12 && (4..=64).contains(&row_threads);
         // Only where there are threads along rows.
         let lanes = || self.slice_threads() >= row_threads && self.warp().covers(row_threads, self.column_threads());
@@ -162,7 +163,8 @@ impl ContractionShape {
     pub fn tile_bytes(&self, numerics: Numerics) -> usize {
         let padding = [AxisClass::Row, AxisClass::Column].len() * numerics.access_elements();
         let row = self.length(AxisClass::Row) + self.length(AxisClass::Column) + padding;
-        numerics.storage_bytes(row * self.k_tile * self.buffers()) + self.slice_sums() * Numerics::SINGLE.storage_bytes(1)
+        numerics.storage_bytes(row * self.k_tile * self.buffers())
+            + self.slice_sums() * Numerics::SINGLE.storage_bytes(1)
     }
 
     /// Sums that lie in shared memory at a time: those of half the slices, none of one slice.

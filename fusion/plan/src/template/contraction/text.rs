@@ -47,7 +47,8 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Parsed<ContractionShape> {
     let pipeline = pipeline(reader)?;
     let k_slices = if reader.eat("k-slices") { reader.integer("slices of the block's threads")? } else { 1 };
     let split_k = if reader.eat("split-k") { reader.integer("parts of the reduction")? } else { 1 };
-    let shape = ContractionShape { rows, columns, row_threads, column_width, k_tile, pipeline, k_slices, split_k, unit };
+    let shape =
+        ContractionShape { rows, columns, row_threads, column_width, k_tile, pipeline, k_slices, split_k, unit };
     let warp = WarpTile { rows: warp_rows, columns: warp_columns };
     if row_threads == 0 || !shape.is_sliceable() || shape.column_threads() != column_threads || shape.warp() != warp {
         return Err(before.expected("the threads of a block"));
