@@ -392,27 +392,23 @@ impl Trips {
 }
 
 /// The points of a box of axes, spread over the threads of the row in runs of neighbours; `body` gets the coordinates of
-/// tile axes and box at the first of each run.
+/// tile axes and box at the first of each run, and is emitted once for the trips in which all threads have a run, and once more
+/// where in the last some have none: loads of trips that nothing guards are under way together.
 fn emit_points<'b>(
     emitter: &mut Emitter<'b>,
     row: &Row,
     stage: usize,
     axes: &[AxisId],
     run: usize,
-    body: impl FnOnce(&mut Emitter<'b>, Vec<Expression>) -> Result<(), LowerError>,
+    mut body: impl FnMut(&mut Emitter<'b>, Vec<Expression>) -> Result<(), LowerError>,
 ) -> Result<(), LowerError> {
     let expr = &emitter.body().stages[stage].expr;
     let extents: Vec<usize> = axes.iter().map(|&axis| expr.axes[axis].extent).collect();
     let points: usize = extents.iter().product();
     let width = row.width() * run;
-    let Trips { count: trips, together } = Trips::of(points, width);
     let lane = if run == 1 { row.lane.into() } else { multiply(row.lane, Expression::i32(run as i32)) };
-    let limit = match points.is_multiple_of(width * together) {
-        true => None,
-        false => Some(emitter.operand(points as i64)?),
-    };
-    let at_trip = |emitter: &mut Emitter<'b>, trip: Expression| {
-        let number = add(multiply(trip, Expression::i32(width as i32)), lane);
+    let mut at_trip = |emitter: &mut Emitter<'b>, trip: Expression, limit: Option<Expression>| {
+        let number = add(multiply(trip, Expression::i32(width as i32)), lane.clone());
         let number = emitter.bind(ScalarType::I32, number);
         emitter.when(limit.map(|limit| less(number, limit)), |emitter| {
             let inner = decode_box(emitter, &extents, number.into())?;
@@ -420,14 +416,31 @@ fn emit_points<'b>(
             body(emitter, coordinates)
         })
     };
-    let each = Expression::i32(together as i32);
-    if trips == together {
-        return emitter.repeat(each, true, |emitter, trip| at_trip(emitter, trip.into()));
+    let full = points / width;
+    let rounds = if full <= WRITTEN_OUT { 0 } else { full / TOGETHER };
+    if rounds > 0 {
+        let (rounds, each) = (emitter.operand(rounds as i64)?, Expression::i32(TOGETHER as i32));
+        emitter.repeat(rounds, false, |emitter, round| {
+            emitter.repeat(each.clone(), true, |emitter, part| {
+                at_trip(emitter, add(multiply(round, each), part), None)
+            })
+        })?;
     }
-    let rounds = emitter.operand(trips.div_ceil(together) as i64)?;
-    emitter.repeat(rounds, false, |emitter, round| {
-        emitter.repeat(each.clone(), true, |emitter, part| at_trip(emitter, add(multiply(round, each), part)))
-    })
+    let first = rounds * TOGETHER;
+    let mut at = |emitter: &mut Emitter<'b>, trips: usize, first: usize, limit: Option<Expression>| {
+        emitter.repeat(Expression::i32(trips as i32), true, |emitter, trip| {
+            let trip = if first == 0 { trip.into() } else { add(trip, Expression::i32(first as i32)) };
+            at_trip(emitter, trip, limit)
+        })
+    };
+    if full > first {
+        at(emitter, full - first, first, None)?;
+    }
+    if !points.is_multiple_of(width) {
+        let limit = emitter.operand(points as i64)?;
+        at(emitter, 1, full, Some(limit))?;
+    }
+    Ok(())
 }
 
 /// Trips along a row that are written out, all of them; where there are more, so many at a time. Their loads are under way
