@@ -54,8 +54,15 @@ impl Regions {
 
     /// The elements of all boxes.
     pub(crate) fn elements(&self) -> u64 {
-        let points = |region: &Vec<Range>| {
-            region.iter().map(|range| (range.maximum - range.minimum + 1) as u64).product::<u64>()
+        self.elements_in_runs_of(1)
+    }
+
+    /// The elements of all boxes, where no fewer than so many come along the innermost dimension.
+    pub(crate) fn elements_in_runs_of(&self, fewest: u64) -> u64 {
+        let extent = |range: &Range| (range.maximum - range.minimum + 1) as u64;
+        let points = |region: &Vec<Range>| match region.split_last() {
+            Some((inner, outer)) => extent(inner).max(fewest) * outer.iter().map(extent).product::<u64>(),
+            None => 1,
         };
         self.0.iter().map(points).sum()
     }

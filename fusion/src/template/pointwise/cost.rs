@@ -127,7 +127,7 @@ impl Pricing for Pointwise {
         let issued = work.loading + work.straight + work.branching;
         let sharing = work.warps / arch.schedulers.value as f64;
         let bytes = |sectors: f64| sectors / kernel.tiles() * arch.transaction_bytes.value as f64;
-        let loaded = bytes(kernel.counts.load_sectors).min(operand_bytes(kernel.body, kernel.params, &[]) as f64);
+        let loaded = bytes(kernel.counts.load_sectors).min(operand_bytes(kernel.body, kernel.params, &[], 1) as f64);
         let passes = kernel.counts.load_lines / kernel.tiles();
         let arrived = passes.max(arch.cycles_of_bytes(loaded, 1));
         let last = arrived + work.after() / work.rounds;

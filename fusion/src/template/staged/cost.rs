@@ -6,13 +6,14 @@ use crate::cost::host::evaluated_in_boxes;
 use crate::template::kernel::Kernel;
 use crate::template::pricing::Pricing;
 use std::ops::Add;
-use warpweave_graph::expr::{ReadId, Scalar, region};
+use warpweave_graph::arena::Id;
+use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar, region};
 use warpweave_plan::template::Staged;
 
 use crate::cost::arch::GpuArch;
 use crate::cost::counts::Sampling;
 use crate::cost::instructions::{
-    BARRIER_CYCLES, BRANCHING_CYCLES, COMBINE_LATENCY, DEPENDENT_CYCLES, arithmetic, branching,
+    BARRIER_CYCLES, BRANCHING_CYCLES, CHECK_CYCLES, COMBINE_LATENCY, DEPENDENT_CYCLES, arithmetic, branching,
 };
 use crate::cost::traffic::Regions;
 use crate::template::attention::cost::attention_phases;
@@ -106,11 +107,12 @@ fn arrival_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> 
     let tiles = params.tiles(body).clamp(1, arch.multiprocessors.value) as f64;
     let all = arch.cache_bytes_per_microsecond.value / arch.cycles_per_microsecond.value;
     let rate = (all / tiles).min(arch.cache_bytes_per_cycle_alone.value);
-    boxes(body, params).map_or(f64::INFINITY, |boxes| operand_bytes(body, params, &boxes) as f64 / rate)
+    let sector = arch.transaction_bytes.value;
+    boxes(body, params).map_or(f64::INFINITY, |boxes| operand_bytes(body, params, &boxes, sector) as f64 / rate)
 }
 
-/// Bytes of the operands that the grid's first tile reads, each region once.
-pub(crate) fn operand_bytes(body: &GroupBody, params: &ScheduleParams, boxes: &[StagedBox]) -> u64 {
+/// Bytes of the operands that the grid's first tile reads, each region once; at least `fewest` of a run of neighbours.
+pub(crate) fn operand_bytes(body: &GroupBody, params: &ScheduleParams, boxes: &[StagedBox], fewest: usize) -> u64 {
     let main = body.stages.iter().map(|stage| {
         let mut ranges = region::whole(&stage.expr);
         for (range, tile) in ranges.iter_mut().zip(&params.tile) {
@@ -128,7 +130,10 @@ pub(crate) fn operand_bytes(body: &GroupBody, params: &ScheduleParams, boxes: &[
             region::input_region(&stage.expr, id, &ranges).into_iter().for_each(|region| read[operand].add(region));
         }
     }
-    read.iter().zip(sizes).map(|(regions, size)| regions.elements() * size as u64).sum()
+    let bytes = |(regions, size): (&Regions, usize)| {
+        regions.elements_in_runs_of((fewest / size.max(1)).max(1) as u64) * size as u64
+    };
+    read.iter().zip(sizes).map(bytes).sum()
 }
 
 /// Cycles of one phase of a block of this size.
@@ -167,12 +172,36 @@ pub(crate) fn phase_cycles(
                 }
                 None => {
                     let each = trips.min(ELEMENTS);
-                    trips.div_ceil(each) as f64 * own.round(each as f64, warps(points))
+                    let rounds = trips.div_ceil(each) as f64 * own.round(each as f64, warps(points));
+                    rounds.max(line_passes(stage, extents) * points.div_ceil(WARP) as f64)
                 }
             }
         }
     };
     arch.load_latency_cycles.value + BARRIER_CYCLES + steps
+}
+
+/// Bytes that one pass of a warp's access to global memory reaches.
+const LINE_BYTES: usize = 128;
+
+/// Passes in which a warp reads the operands of its elements and stores them: where neighbouring lanes are rows apart, each
+/// lane is a pass of its own.
+fn line_passes(stage: &Stage, extents: &[usize]) -> f64 {
+    let expr = &stage.expr;
+    let Some(lanes) = extents.iter().rposition(|extent| *extent > 1) else { return 0.0 };
+    let lanes = AxisId::from_index(lanes);
+    let passes = |apart: i64, bytes: usize| {
+        (apart.unsigned_abs() as f64 * (bytes * WARP) as f64 / LINE_BYTES as f64).clamp(1.0, WARP as f64)
+    };
+    let of_read = |read: &Read| {
+        let StageSource::Operand(_) = stage.sources[read.operand] else { return 0.0 };
+        let ty = &expr.operands[read.operand];
+        passes(Index::linear(&read.index, &ty.shape.strides(), 0).coefficient(lanes), ty.element.bytes())
+    };
+    let output = expr.output();
+    let apart = output.shape.strides().get(lanes.index()).map_or(0, |stride| *stride as i64);
+    let stored = if stage.output.is_some() { passes(apart, output.element.bytes()) } else { 0.0 };
+    expr.reads.values().map(of_read).sum::<f64>() + stored
 }
 
 /// Instructions that read an element: of memory, with its address in 64 bits and the moves of the memory's descriptor; of
@@ -195,11 +224,14 @@ pub(crate) struct PhaseWork<'s> {
     stage: &'s Stage,
     /// Cycles until the slowest of a reduction's reads arrives.
     latency: f64,
+    /// Cycles in which an evaluation finds the places that data name: it loads and checks each before it reads there.
+    named: f64,
 }
 
 impl<'s> PhaseWork<'s> {
     pub(crate) fn new(stage: &'s Stage, arch: &GpuArch) -> Self {
-        Self { stage, latency: read_latency(stage, arch) }
+        let named = stage.expr.indirect_indices().len() as f64 * (arch.load_latency_cycles.value + CHECK_CYCLES);
+        Self { stage, latency: read_latency(stage, arch), named }
     }
 
     /// Instructions of evaluating a scalar once.
@@ -230,7 +262,8 @@ impl<'s> PhaseWork<'s> {
             Some(_) => AXIS_INSTRUCTIONS * expr.reduced().count() as f64,
             None => evaluations * (AXIS_INSTRUCTIONS * expr.axes.len() as f64 + STORE_INSTRUCTIONS),
         };
-        self.latency + evaluations * self.issued(&expr.body, warps) + decoded * warps.max(DEPENDENT_CYCLES)
+        let waits = if self.named > 0.0 { evaluations * (self.named + self.latency) } else { self.latency };
+        waits + evaluations * self.issued(&expr.body, warps) + decoded * warps.max(DEPENDENT_CYCLES)
     }
 
     /// The products of all blocks. What comes from the second-level cache is waited for while the other warps multiply, and, where
