@@ -120,6 +120,19 @@ impl<'m> Singles<'m> {
         // rTask reads is asked for, which nothing writes before it ends (see the impl of Sync for the arena).
         unsafe { &*self.start.wrapping_add(first).cast::<[f32; COUNT]>() }
     }
+
+    /// So many of them, from a number on.
+    ///
+    /// # Panics
+    /// If they do not lie inside.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "others may write beside them")]
+    pub(super) fn slice(&self, first: usize, count: usize) -> &'m [f32] {
+        let is_inside = self.length.checked_sub(count).is_some_and(|last| first <= last);
+        assert!(is_inside, "a run lies in its memory");
+        // SAFETY: as for `at`.
+        unsafe { std::slice::from_raw_parts(self.start.wrapping_add(first), count) }
+    }
 }
 
 /// Bytes of a single.

@@ -24,6 +24,7 @@ mod simd;
 mod stage;
 mod staged;
 mod vector;
+mod window_dimension;
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,5 +1,8 @@
 //! Vectors of singles.
 
+/// Most lanes of a vector.
+pub(super) const MOST_LANES: usize = 16;
+
 /// Singles that one register holds.
 ///
 /// What a type's functions do is an instruction of a processor that has them: only code for such a processor calls them.
@@ -18,6 +21,20 @@ pub(super) trait Vector: Copy {
     fn multiply_add(self, factor: Self, sum: Self) -> Self;
     /// The sum of the lanes, halves of them at a time.
     fn sum(self) -> f32;
+    /// Writes the lanes whose bits are set side by side to the start of a slice, which is as long as a vector. What follows them
+    /// means nothing.
+    #[inline(always)]
+    fn store_some(self, lanes: u32, values: &mut [f32]) {
+        let mut all = [0.0; MOST_LANES];
+        self.store(&mut all);
+        let some = (0..Self::LANES).filter(|lane| lanes >> lane & 1 == 1);
+        values.iter_mut().zip(some).for_each(|(value, lane)| *value = all[lane]);
+    }
+    /// Copies a slice to one of the same length.
+    #[inline(always)]
+    fn copy(values: &[f32], out: &mut [f32]) {
+        out.copy_from_slice(values);
+    }
     /// Asks for the line of an address, which need not be valid.
     #[inline(always)]
     fn fetch(_address: *const f32) {}
@@ -68,9 +85,9 @@ mod x86 {
     use super::Vector;
 
     // SAFETY, of all below: by the trait's contract the processor has the instruction; loads and stores are unaligned and
-    // inside of slices whose length is checked, and a prefetch of any address is a hint.
+    // inside of slices whose length is checked, of some lanes by their mask, and a prefetch of any address is a hint.
     macro_rules! vector {
-        ($vector:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $multiply_add:ident, $sum:ident) => {
+        ($vector:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $multiply_add:ident, $sum:ident $(, $own:item)*) => {
             impl Vector for $vector {
                 const LANES: usize = $lanes;
 
@@ -108,6 +125,8 @@ mod x86 {
                 fn fetch(address: *const f32) {
                     unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
                 }
+
+                $($own)*
             }
         };
     }
@@ -130,6 +149,25 @@ mod x86 {
         _mm512_storeu_ps,
         _mm512_add_ps,
         _mm512_fmadd_ps,
-        _mm512_reduce_add_ps
+        _mm512_reduce_add_ps,
+        #[inline(always)]
+        fn store_some(self, lanes: u32, values: &mut [f32]) {
+            unsafe { _mm512_storeu_ps(values[..16].as_mut_ptr(), _mm512_maskz_compress_ps(lanes as __mmask16, self)) }
+        },
+        #[inline(always)]
+        fn copy(values: &[f32], out: &mut [f32]) {
+            assert_eq!(values.len(), out.len(), "slices of the same length");
+            let mut at = 0;
+            while values.len() - at >= 16 {
+                Self::load(&values[at..]).store(&mut out[at..]);
+                at += 16;
+            }
+            let rest = (1u32 << (values.len() - at)) - 1;
+            // Lanes outside of the mask are neither read nor written.
+            unsafe {
+                let last = _mm512_maskz_loadu_ps(rest as __mmask16, values.as_ptr().add(at));
+                _mm512_mask_storeu_ps(out.as_mut_ptr().add(at), rest as __mmask16, last);
+            }
+        }
     );
 }

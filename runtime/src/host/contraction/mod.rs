@@ -14,7 +14,6 @@ mod planes;
 mod runs;
 mod side;
 mod slices;
-mod window_dimension;
 mod windows;
 
 use warpweave_graph::expr::Range;

@@ -10,9 +10,9 @@ use warpweave_graph::expr::Range;
 
 use super::access::Access;
 use super::kernel::Kernels;
-use super::window_dimension::WindowDimension;
 use crate::host::memory::Memory;
 use crate::host::vector::processor::{Processor, vectorised};
+use crate::host::window_dimension::WindowDimension;
 
 /// The planes of a factor.
 pub(super) struct Planes {
@@ -182,8 +182,8 @@ impl PlaneRow {
         let (inside, width) = (dimension.inside(tile), dimension.count(tile) + dimension.reach());
         let mut columns = [(0, 0); MOST_PHASES];
         for (phase, columns) in columns[..phases].iter_mut().enumerate() {
-            let number = |coordinate: usize| coordinate.saturating_sub(phase).div_ceil(step).min(width);
-            *columns = (number(inside.start), number(inside.end));
+            let found = dimension.columns(phase, &inside, width);
+            *columns = (found.start, found.end);
         }
         Self { processor: Processor::detect(), inside, step, width, columns, phases, plane }
     }

@@ -5,7 +5,7 @@ use warpweave_graph::expr::Read;
 
 use super::access::Access;
 use super::planes::{MOST_PHASES, Planes};
-use super::window_dimension::WindowDimension;
+use crate::host::window_dimension::WindowDimension;
 
 /// Most taps of a window: those of one channel are a block of the reduction.
 const MOST_TAPS: usize = 512;

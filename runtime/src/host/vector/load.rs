@@ -72,7 +72,7 @@ impl Load {
         if let (Place::Line(line), true) = (&self.position, are_lines) {
             let first = base + line.first(&here) * size;
             let (row_step, step) = (line.row * size, line.column * size);
-            let is_one_run = line.row == chunk.columns as i64 * line.column && chunk.pitch == chunk.columns;
+            let is_one_run = line.row == chunk.columns as i64 * line.column;
             if self.guard.is_empty() && (is_one_run || chunk.rows == 1) {
                 let count = chunk.lanes();
                 load(processor, at.memory, self.space, self.element, first, step, &mut out[..count]);
@@ -81,7 +81,7 @@ impl Load {
                     let columns = (0, chunk.columns as i64);
                     let (from, to) =
                         self.guard.iter().fold(columns, |columns, bounds| bounds.interval(&here, row, columns));
-                    let out = &mut out[row * chunk.pitch..][..chunk.columns];
+                    let out = &mut out[row * chunk.columns..][..chunk.columns];
                     if from >= to {
                         out.fill(fill);
                         continue;
@@ -97,7 +97,7 @@ impl Load {
             for row in 0..chunk.rows {
                 let mut column = 0;
                 while column < chunk.columns {
-                    let lane = row * chunk.pitch + column;
+                    let lane = row * chunk.columns + column;
                     let position = self.position.segment(&here, row, column, lane);
                     let mut length = position.length.min((chunk.columns - column) as i64);
                     let mut is_read = true;
@@ -135,7 +135,7 @@ impl Load {
         let here = Here { point: at.point, lanes: at.lanes, indirect: at.indirect, frame };
         for row in 0..chunk.rows {
             for column in 0..chunk.columns {
-                let lane = row * chunk.pitch + column;
+                let lane = row * chunk.columns + column;
                 let value = [frame.integer(to, lane)];
                 let index = |index: &Index, _: usize| here.index(index, row, column, lane);
                 at.checks.check(self.read, &value, index, at.memory.faults);

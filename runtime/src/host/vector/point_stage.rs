@@ -69,7 +69,7 @@ impl PointStage {
         match &self.value {
             PointValue::Own { order, .. } if order.is_empty() => {}
             PointValue::Own { order, capacity, program } => loop {
-                each_chunk(order, None, *capacity, 0, point, &mut |point, chunk| {
+                each_chunk(order, None, *capacity, point, &mut |point, chunk| {
                     program.run(point, chunk, memory, checks, frame);
                     if let Some(store) = &self.store {
                         store.run(program.result, point, order.lanes(), chunk, (memory, frame), target);

@@ -183,7 +183,7 @@ impl Program {
                 let first = line.first(&here);
                 for row in 0..chunk.rows {
                     let start = first + row as i64 * line.row;
-                    for (column, out) in out[row * chunk.pitch..][..chunk.columns].iter_mut().enumerate() {
+                    for (column, out) in out[row * chunk.columns..][..chunk.columns].iter_mut().enumerate() {
                         *out = start + column as i64 * line.column;
                     }
                 }
@@ -204,7 +204,7 @@ impl Program {
                 let columns = (0, chunk.columns as i64);
                 let (from, to) =
                     conditions.iter().fold(columns, |columns, bounds| bounds.interval(&here, row, columns));
-                let out = &mut out[row * chunk.pitch..][..chunk.columns];
+                let out = &mut out[row * chunk.columns..][..chunk.columns];
                 out.fill(0);
                 if from < to {
                     out[from as usize..to as usize].fill(1);
@@ -222,7 +222,7 @@ impl Program {
 fn each_point(chunk: Chunk, mut body: impl FnMut(usize, usize, usize)) {
     for row in 0..chunk.rows {
         for column in 0..chunk.columns {
-            body(row, column, row * chunk.pitch + column);
+            body(row, column, row * chunk.columns + column);
         }
     }
 }

@@ -56,12 +56,11 @@ impl Store {
         let (size, base) = (self.element.bytes() as i64, memory.base(self.base));
         let first = self.position.first(&Here { point, lanes, indirect: &indirect, frame });
         let (row_step, step) = (self.position.row * size, self.position.column * size);
-        let is_one_run =
-            self.position.row == chunk.columns as i64 * self.position.column && chunk.pitch == chunk.columns;
+        let is_one_run = self.position.row == chunk.columns as i64 * self.position.column;
         let (rows, columns) = if is_one_run { (1, chunk.lanes()) } else { (chunk.rows, chunk.columns) };
         for row in 0..rows {
             let start = base + first * size + row as i64 * row_step;
-            self.run_row(of, row * chunk.pitch, columns, start, step, frame, target);
+            self.run_row(of, row * chunk.columns, columns, start, step, frame, target);
         }
     }
 

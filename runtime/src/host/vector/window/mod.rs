@@ -1,0 +1,233 @@
+//! Windows: depthwise convolutions and pooling.
+//!
+//! What the windows of a chunk cover is copied or computed once, a plane for each residue of its coordinates by the steps of the
+//! windows, with the fill value beyond edges. So the value that a tap has for neighbouring windows lies in one slice, and the sums
+//! of all taps stay in vector registers. The rows of a chunk are rows of windows, or whole planes one after another.
+
+mod cover;
+mod factors;
+mod form;
+mod taps;
+mod values;
+
+use warpweave_graph::arena::Id;
+use warpweave_graph::expr::{Index, Reducer};
+
+use super::frame::{CAPACITY, Counts, Frame, Slot};
+use super::lanes::{Extent, Order};
+use super::place::{Chunk, LaneAxes};
+use super::stage::{StageReads, scalar_indices};
+use crate::host::memory::Memory;
+use crate::host::window_dimension::WindowDimension;
+use cover::Cover;
+use factors::Factors;
+use form::Form;
+use values::{Values, move_together};
+
+/// Values of all planes of a chunk.
+pub(crate) const PLANE: usize = 16 << 10;
+/// Values of a plane beyond its last that are read and mean nothing.
+pub(crate) const BLOCK: usize = 64;
+/// The most taps of a window.
+const MOST_TAPS: usize = 128;
+/// Most residues of rows or columns.
+const MOST_PHASES: usize = 8;
+/// Values that are copied before any is reduced: a processor reads anew what it has written a while ago.
+const TOGETHER: usize = 4 << 10;
+
+/// A reduction of values along few taps, with a factor a tap if it is a sum.
+pub(crate) struct Window {
+    rows: WindowDimension,
+    columns: WindowDimension,
+    values: Values,
+    fill: f32,
+    taps: Vec<Tap>,
+    factors: Option<Factors>,
+    reducer: Reducer,
+    accumulators: Slot,
+    /// What the rows of a chunk are.
+    chunks: Chunks,
+}
+
+/// A tap: its residues, and whole steps beyond them.
+#[derive(Clone, Copy, Debug)]
+struct Tap {
+    plane: [usize; 2],
+    steps: [usize; 2],
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Chunks {
+    /// Rows of windows.
+    Rows,
+    /// Planes along an axis, each of rows of so many windows, or of one.
+    Planes { axis: Option<usize>, width: Option<usize> },
+}
+
+/// Windows that a stage has.
+struct Found<'s> {
+    form: Form<'s>,
+    rows: WindowDimension,
+    columns: WindowDimension,
+    /// The points of the taps.
+    points: Vec<Vec<i64>>,
+}
+
+/// The order of axes that suits the windows of stages that are evaluated together; none if there are none.
+pub(crate) fn order(stages: &[&StageReads], tile: &[Extent], is_whole: &dyn Fn(usize) -> bool) -> Option<Order> {
+    let found: Vec<Option<Found>> = stages.iter().map(|stage| Found::new(stage, tile)).collect();
+    let axes = found.iter().flatten().next()?.axes();
+    let indices: Vec<&Index> = stages
+        .iter()
+        .zip(&found)
+        .flat_map(|(stage, found)| match found.as_ref().filter(|found| found.axes() == axes) {
+            Some(found) => found.other_indices(stage),
+            None => stage.indices(),
+        })
+        .collect();
+    Some(Order::of_windows(tile, axes, &indices, is_whole))
+}
+
+impl<'s> Found<'s> {
+    fn new(reads: &'s StageReads, tile: &[Extent]) -> Option<Self> {
+        let forms = || Form::all(reads).into_iter();
+        let found = |has_rows: bool| forms().find_map(|form| Self::in_dimensions(reads, form, tile, has_rows));
+        found(true).or_else(|| found(false))
+    }
+
+    /// The windows over the last dimension, and over the one before it if there are any or it has an axis of several values.
+    fn in_dimensions(reads: &'s StageReads, form: Form<'s>, tile: &[Extent], has_rows: bool) -> Option<Self> {
+        let (expr, rank) = (&reads.expr, tile.len());
+        let read = &expr.reads[form.reads[0]];
+        let extents: Vec<usize> = expr.axes.values().map(|axis| axis.extent).collect();
+        let shape = &*expr.operands[read.operand].shape;
+        let dimension = |at: usize| WindowDimension::new(&read.index[at], shape[at], &extents, rank);
+        let is_long = |axis: Option<usize>| tile.iter().any(|of| Some(of.0) == axis && of.1 > 1);
+        let last = read.index.len().checked_sub(1)?;
+        let mut columns = dimension(last).filter(|columns| is_long(columns.axis))?;
+        let before = last.checked_sub(1).filter(|_| has_rows);
+        let found = before.and_then(|at| dimension(at).map(|rows| (at, rows)));
+        let found = found.filter(|(_, rows)| is_long(rows.axis) || rows.tap_count() > 1);
+        let row_index = found.as_ref().map(|(at, _)| &read.index[*at]);
+        let mut rows = found.as_ref().map_or(WindowDimension::SINGLE, |(_, rows)| rows.clone());
+        let others = (0..last).filter(|at| found.as_ref().map(|(row, _)| row) != Some(at));
+        let are_still = others.into_iter().all(|at| {
+            let (mut is_still, mut is_indirect) = (true, false);
+            let mut of = |axis: usize| is_still &= axis < rank && Some(axis) != rows.axis && Some(axis) != columns.axis;
+            read.index[at].visit(&mut |axis| of(axis.index()), &mut |_| is_indirect = true);
+            is_still && !is_indirect
+        });
+        let are_bounds = form.conditions.iter().all(|condition| {
+            columns.narrow(&read.index[last], condition) || row_index.is_some_and(|index| rows.narrow(index, condition))
+        });
+        let own: Vec<usize> = [&rows, &columns].iter().flat_map(|of| of.taps.iter().map(|tap| tap.axis)).collect();
+        let reduced: Vec<Extent> = expr.reduced().map(|axis| (axis.index(), expr.axes[axis].extent)).collect();
+        let count: usize = reduced.iter().map(|(_, extent)| extent).product();
+        let are_taps = reduced.iter().all(|(axis, extent)| *extent == 1 || own.contains(axis));
+        let are_few = (1..=MOST_TAPS).contains(&count) && rows.phases().max(columns.phases()) <= MOST_PHASES;
+        let is_plane = rows.axis != columns.axis && are_still && are_bounds && are_taps && are_few;
+        let is_window = is_plane && move_together(expr, &form, [&rows, &columns]);
+        let points = is_window.then(|| (0..count).map(|number| tap_point(expr.axes.len(), &reduced, number)).collect());
+        Some(Self { form, rows, columns, points: points? })
+    }
+
+    /// The axes along which windows move.
+    fn axes(&self) -> LaneAxes {
+        LaneAxes { row: self.rows.axis, column: self.columns.axis }
+    }
+
+    /// All indices of the stage but those of what windows move over.
+    fn other_indices<'r>(&self, stage: &'r StageReads) -> Vec<&'r Index> {
+        let is_moved = |read| self.form.reads.contains(&read);
+        let mut found = stage.indices_of(&|read| !is_moved(read));
+        stage.expr.epilogue.iter().for_each(|epilogue| scalar_indices(epilogue, &mut found));
+        found
+    }
+}
+
+impl Window {
+    /// The windows of a stage on lanes of an order, whose values go to a register; and how many registers there must be.
+    pub(crate) fn new(
+        reads: &StageReads,
+        order: &Order,
+        tile: &[Extent],
+        accumulators: Slot,
+        pinned: Counts,
+    ) -> Option<(Self, Counts)> {
+        let Found { form, mut rows, mut columns, points } = Found::new(reads, tile)?;
+        let extent = |axis: Option<usize>| tile.iter().find(|of| Some(of.0) == axis).map_or(1, |(_, extent)| *extent);
+        let (height, width) = (extent(rows.axis), extent(columns.axis));
+        let lanes = order.lanes();
+        let chunks = match (rows.axis, &order.merged[..]) {
+            _ if lanes.column != columns.axis => return None,
+            (Some(row), [merged]) if row == *merged => Chunks::Planes { axis: lanes.row, width: Some(width) },
+            (Some(row), []) if lanes.row == Some(row) => Chunks::Rows,
+            (None, []) => Chunks::Planes { axis: lanes.row, width: None },
+            _ => return None,
+        };
+        let (values, counts) = Values::new(reads, &form, [&mut rows, &mut columns], pinned)?;
+        let windows = LaneAxes { row: rows.axis, column: columns.axis };
+        let factors = match form.factor {
+            Some(read) => Some(Factors::new(reads, read, windows, &points)?),
+            None => None,
+        };
+        let tap = |point: &Vec<i64>| {
+            let (row, column) = (rows.place_at(point), columns.place_at(point));
+            Tap { plane: [row.0, column.0], steps: [row.1, column.1] }
+        };
+        let taps = points.iter().map(tap).collect();
+        let wide = width.min(CAPACITY);
+        let high = height.min(CAPACITY / wide).max(1);
+        let plane = (high + rows.reach()) * (wide + columns.reach()) * rows.phases() * columns.phases();
+        let reducer = reads.expr.reducer?;
+        let found = Self { rows, columns, values, fill: form.fill, taps, factors, reducer, accumulators, chunks };
+        (plane <= PLANE).then_some((found, counts))
+    }
+
+    /// Reduces the windows of a chunk.
+    pub(crate) fn run(&self, point: &mut [i64], chunk: Chunk, memory: &Memory, frame: &mut Frame, buffer: &mut [f32]) {
+        let Self { rows, columns, values, fill, taps, factors, reducer, accumulators, chunks } = self;
+        let (axis, planes, windows) = match *chunks {
+            Chunks::Rows => (None, 1, (chunk.rows, chunk.columns)),
+            Chunks::Planes { axis, width: None } => (axis, chunk.rows, (1, chunk.columns)),
+            Chunks::Planes { axis, width: Some(width) } => (axis, chunk.rows, (chunk.columns / width, width)),
+        };
+        let cover = Cover::new(self, point, windows, *reducer == Reducer::Sum);
+        let (length, offsets) = (cover.length(), cover.offsets(taps.len()));
+        let together = (TOGETHER / length).clamp(1, planes);
+        let mut out = frame.take::<f32>(*accumulators);
+        let (mut copied, first) = ([1f32; MOST_TAPS], axis.map_or(0, |axis| point[axis]));
+        let go = |point: &mut [i64], plane: usize| axis.into_iter().for_each(|axis| point[axis] = first + plane as i64);
+        for start in (0..planes).step_by(together) {
+            let count = together.min(planes - start);
+            for (number, planes) in buffer.chunks_exact_mut(length).enumerate().take(count) {
+                go(point, start + number);
+                if start == 0 {
+                    cover.fill(*fill, planes);
+                }
+                values.copy([rows, columns], &cover, point, memory, frame, planes);
+            }
+            for number in 0..count {
+                go(point, start + number);
+                let factors = match factors {
+                    Some(factors) => factors.at(point, memory, frame, &mut copied),
+                    None => &copied[..taps.len()],
+                };
+                let (planes, out) = (&buffer[number * length..], &mut out[(start + number) * windows.0 * windows.1..]);
+                taps::reduce(frame.processor(), *reducer, &cover.runs, planes, (offsets, factors), out);
+            }
+        }
+        go(point, 0);
+        frame.put(*accumulators, out);
+    }
+}
+
+/// The coordinates of a tap of this number, the last axis fastest.
+fn tap_point(axes: usize, reduced: &[Extent], mut number: usize) -> Vec<i64> {
+    let mut point = vec![0; axes];
+    for &(axis, extent) in reduced.iter().rev() {
+        point[axis] = (number % extent) as i64;
+        number /= extent;
+    }
+    point
+}
