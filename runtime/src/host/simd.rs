@@ -35,9 +35,68 @@ pub(super) trait Vector: Copy {
     fn copy(values: &[f32], out: &mut [f32]) {
         out.copy_from_slice(values);
     }
+    /// Copies the first of every so many values until a slice is full. The last one may be the last value.
+    #[inline(always)]
+    fn copy_every(values: &[f32], step: usize, out: &mut [f32]) {
+        copy_every(values, step, out);
+    }
+    /// Copies values by their places to a slice that is as long as all places in whole vectors. What follows the last means nothing.
+    #[inline(always)]
+    fn gather(values: &[f32], places: &Places, fill: f32, out: &mut [f32]) {
+        let all = places.all[..places.vectors].iter().flatten().zip(out);
+        all.for_each(|(place, out)| *out = usize::try_from(*place).map_or(fill, |place| values[place]));
+    }
     /// Asks for the line of an address, which need not be valid.
     #[inline(always)]
     fn fetch(_address: *const f32) {}
+}
+
+#[inline(always)]
+fn copy_every(values: &[f32], step: usize, out: &mut [f32]) {
+    match step {
+        2 => first_of::<2>(values, out),
+        3 => first_of::<3>(values, out),
+        4 => first_of::<4>(values, out),
+        _ => out.iter_mut().enumerate().for_each(|(at, out)| *out = values[at * step]),
+    }
+}
+
+#[inline(always)]
+fn first_of<const STEP: usize>(values: &[f32], out: &mut [f32]) {
+    let (groups, rest) = values.as_chunks::<STEP>();
+    let (most, last) = out.split_at_mut(out.len().min(groups.len()));
+    most.iter_mut().zip(groups).for_each(|(out, group)| *out = group[0]);
+    last.iter_mut().zip(rest).for_each(|(out, value)| *out = *value);
+}
+
+/// Where values are taken from, one place after another in vectors of the most lanes.
+pub(super) struct Places {
+    /// Negative where there is none.
+    all: [[i32; MOST_LANES]; Self::MOST / MOST_LANES],
+    /// Vectors of places.
+    vectors: usize,
+    /// Beyond the greatest.
+    end: usize,
+}
+
+impl Places {
+    /// The most places.
+    pub(super) const MOST: usize = 256;
+
+    /// None of so many, at most [`Self::MOST`].
+    pub(super) fn none(count: usize) -> Self {
+        let vectors = count.div_ceil(MOST_LANES);
+        assert!(vectors <= Self::MOST / MOST_LANES, "so many places");
+        Self { all: [[-1; MOST_LANES]; Self::MOST / MOST_LANES], vectors, end: 0 }
+    }
+
+    /// Sets a place; one beyond those that fit is none.
+    pub(super) fn set(&mut self, at: usize, place: usize) {
+        if let Ok(short) = i32::try_from(place) {
+            self.all[at / MOST_LANES][at % MOST_LANES] = short;
+            self.end = self.end.max(place + 1);
+        }
+    }
 }
 
 impl Vector for [f32; 4] {
@@ -82,7 +141,7 @@ impl Vector for [f32; 4] {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::Vector;
+    use super::{Places, Vector};
 
     // SAFETY, of all below: by the trait's contract the processor has the instruction; loads and stores are unaligned and
     // inside of slices whose length is checked, of some lanes by their mask, and a prefetch of any address is a hint.
@@ -167,6 +226,43 @@ mod x86 {
             unsafe {
                 let last = _mm512_maskz_loadu_ps(rest as __mmask16, values.as_ptr().add(at));
                 _mm512_mask_storeu_ps(out.as_mut_ptr().add(at), rest as __mmask16, last);
+            }
+        },
+        #[inline(always)]
+        fn gather(values: &[f32], places: &Places, fill: f32, out: &mut [f32]) {
+            let (values, fill) = (&values[..places.end], Self::splat(fill));
+            let mut vector = 0;
+            while vector < places.vectors {
+                let places = &places.all[vector];
+                // Every place that is not negative is inside, and no others are read.
+                let found = unsafe {
+                    let places = _mm512_loadu_si512(places.as_ptr().cast());
+                    let are_places = _mm512_cmpge_epi32_mask(places, _mm512_setzero_si512());
+                    _mm512_mask_i32gather_ps::<4>(fill, are_places, places, values.as_ptr().cast())
+                };
+                found.store(&mut out[vector * 16..]);
+                vector += 1;
+            }
+        },
+        #[inline(always)]
+        fn copy_every(values: &[f32], step: usize, out: &mut [f32]) {
+            if step != 2 {
+                return super::copy_every(values, step, out);
+            }
+            let mut at = 0;
+            while at < out.len() {
+                let count = (out.len() - at).min(16);
+                let values = &values[2 * at..][..2 * count - 1];
+                let all = (1u64 << values.len()) - 1;
+                // Lanes outside of the masks are neither read nor written.
+                unsafe {
+                    let evens = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+                    let low = _mm512_maskz_loadu_ps(all as __mmask16, values.as_ptr());
+                    let high = _mm512_maskz_loadu_ps((all >> 16) as __mmask16, values.as_ptr().wrapping_add(16));
+                    let found = _mm512_permutex2var_ps(low, evens, high);
+                    _mm512_mask_storeu_ps(out[at..].as_mut_ptr(), ((1u32 << count) - 1) as __mmask16, found);
+                }
+                at += count;
             }
         }
     );

@@ -11,7 +11,7 @@ use warpweave_graph::expr::Range;
 use super::access::Access;
 use super::kernel::Kernels;
 use crate::host::memory::Memory;
-use crate::host::vector::processor::{Processor, vectorised};
+use crate::host::vector::processor::{Processor, of_vectors};
 use crate::host::window_dimension::WindowDimension;
 
 /// The planes of a factor.
@@ -211,23 +211,9 @@ impl PlaneRow {
     }
 }
 
-vectorised! {
+of_vectors! {
 /// Copies one value of every so many.
-fn every<I>(processor, step: usize, values: &[f32], out: &mut [f32]) {
-    match step {
-        2 => one_of::<2>(values, out),
-        3 => one_of::<3>(values, out),
-        4 => one_of::<4>(values, out),
-        _ => out.iter_mut().zip(values.iter().step_by(step)).for_each(|(out, value)| *out = *value),
-    }
+fn every<V>(processor, step: usize, values: &[f32], out: &mut [f32]) {
+    V::copy_every(values, step, out);
 }
-}
-
-#[inline(always)]
-fn one_of<const STEP: usize>(values: &[f32], out: &mut [f32]) {
-    let (groups, rest) = values.as_chunks::<STEP>();
-    out.iter_mut().zip(groups).for_each(|(out, group)| *out = group[0]);
-    if let (Some(value), Some(out)) = (rest.first(), out.get_mut(groups.len())) {
-        *out = *value;
-    }
 }

@@ -31,7 +31,7 @@ pub(crate) use known_groups::KnownGroups;
 pub(super) use load::load_singles;
 pub(crate) use stage::StageReads;
 pub(crate) use store::Target;
-pub(crate) use window::{BLOCK, PLANE};
+pub(crate) use window::BUFFER;
 
 use super::memory::Memory;
 

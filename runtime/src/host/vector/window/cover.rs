@@ -41,6 +41,11 @@ impl Covered {
         Self { inside, spans, phases }
     }
 
+    /// Residues of which there are planes.
+    pub(super) fn phases(&self) -> usize {
+        self.phases
+    }
+
     /// Which rows or columns of the planes of each residue are read.
     pub(super) fn spans(&self) -> impl Iterator<Item = (usize, Numbers<usize>)> {
         self.spans[..self.phases].iter().enumerate().map(|(phase, &(from, to))| (phase, from..to))
@@ -114,8 +119,11 @@ impl Cover {
         (row_phase * self.columns.phases + column_phase) * self.height * self.pitch
     }
 
-    /// Sets what is not read.
-    pub(super) fn fill(&self, value: f32, planes: &mut [f32]) {
+    /// Sets what is not read of planes, so many one after another.
+    pub(super) fn fill(&self, count: usize, value: f32, planes: &mut [f32]) {
+        if count > 1 {
+            return planes[..count * self.length()].fill(value);
+        }
         for (row_phase, rows) in self.rows.spans() {
             for (column_phase, columns) in self.columns.spans() {
                 let plane = &mut planes[self.plane(row_phase, column_phase)..][..self.height * self.pitch];

@@ -8,6 +8,7 @@ use super::super::frame::Frame;
 use super::super::load::load_singles;
 use super::super::place::{Here, Indirect, LaneAxes, Line, Place};
 use super::super::stage::{Source, StageReads};
+use super::Stack;
 use crate::host::memory::{Base, HostSpace, Memory};
 
 /// A factor a tap, the same for all windows of a plane.
@@ -40,28 +41,46 @@ impl Factors {
         Some(Self { space: *space, element: *element, base: *base, line, places, are_dense })
     }
 
-    /// The factors at a point: where they lie, or copied to a buffer.
-    pub(super) fn at<'f>(&self, point: &[i64], memory: &'f Memory, frame: &Frame, buffer: &'f mut [f32]) -> &'f [f32] {
-        let Self { space, element, base, line, places, are_dense } = self;
-        let indirect = Indirect::new();
-        let first = line.first(&Here { point, lanes: LaneAxes::default(), indirect: &indirect, frame });
-        let (size, count) = (element.bytes() as i64, places.len());
-        let start = memory.base(*base) + first * size;
-        if *are_dense
-            && *element == ElementType::F32
-            && let Some(found) = memory.singles(*space, start, count)
+    /// The factors of planes from a point on, and from those of one plane to those of the next: where they lie, or copied.
+    pub(super) fn of_planes<'f>(
+        &self,
+        planes: &Stack,
+        point: &mut [i64],
+        memory: &'f Memory,
+        frame: &Frame,
+        buffer: &'f mut [f32],
+    ) -> (&'f [f32], usize) {
+        let (taps, along) = (self.places.len(), planes.axis.map_or(0, |axis| self.line.step(axis)));
+        if self.are_dense
+            && self.element == ElementType::F32
+            && let Ok(stride) = usize::try_from(along)
+            && let Some(found) =
+                memory.singles(self.space, self.start(point, memory, frame), (planes.count - 1) * stride + taps)
         {
-            return found;
+            return (found, stride);
         }
-        let buffer = &mut buffer[..count];
-        if *are_dense {
-            load_singles(frame.processor(), memory, *space, *element, start, size, buffer);
-        } else {
-            for (out, place) in buffer.iter_mut().zip(places) {
-                let out = std::slice::from_mut(out);
-                load_singles(frame.processor(), memory, *space, *element, start + place * size, 0, out);
-            }
+        for (number, out) in buffer.chunks_exact_mut(taps).enumerate().take(planes.count) {
+            planes.enter(number, point);
+            self.copy(self.start(point, memory, frame), memory, frame, out);
         }
-        buffer
+        planes.enter(0, point);
+        (buffer, taps)
+    }
+
+    fn start(&self, point: &[i64], memory: &Memory, frame: &Frame) -> i64 {
+        let indirect = Indirect::new();
+        let first = self.line.first(&Here { point, lanes: LaneAxes::default(), indirect: &indirect, frame });
+        memory.base(self.base) + first * self.element.bytes() as i64
+    }
+
+    fn copy(&self, start: i64, memory: &Memory, frame: &Frame, out: &mut [f32]) {
+        let (processor, size) = (frame.processor(), self.element.bytes() as i64);
+        if self.are_dense {
+            return load_singles(processor, memory, self.space, self.element, start, size, out);
+        }
+        for (out, place) in out.iter_mut().zip(&self.places) {
+            let out = std::slice::from_mut(out);
+            load_singles(processor, memory, self.space, self.element, start + place * size, 0, out);
+        }
     }
 }

@@ -22,12 +22,15 @@ use crate::host::window_dimension::WindowDimension;
 use cover::Cover;
 use factors::Factors;
 use form::Form;
+use taps::Tapped;
 use values::{Values, move_together};
 
-/// Values of all planes of a chunk.
-pub(crate) const PLANE: usize = 16 << 10;
-/// Values of a plane beyond its last that are read and mean nothing.
-pub(crate) const BLOCK: usize = 64;
+/// Singles that windows are reduced in.
+pub(crate) const BUFFER: usize = PLANE + BLOCK + TOGETHER;
+/// Most values of all planes of a window's chunk.
+const PLANE: usize = 16 << 10;
+/// Values beyond the last plane that are read and mean nothing.
+const BLOCK: usize = 64;
 /// The most taps of a window.
 const MOST_TAPS: usize = 128;
 /// Most residues of rows or columns.
@@ -193,32 +196,43 @@ impl Window {
             Chunks::Planes { axis, width: Some(width) } => (axis, chunk.rows, (chunk.columns / width, width)),
         };
         let cover = Cover::new(self, point, windows, *reducer == Reducer::Sum);
-        let (length, offsets) = (cover.length(), cover.offsets(taps.len()));
+        let (length, offsets, processor) = (cover.length(), cover.offsets(taps.len()), frame.processor());
         let together = (TOGETHER / length).clamp(1, planes);
+        let (buffer, copied) = buffer.split_at_mut(PLANE + BLOCK);
         let mut out = frame.take::<f32>(*accumulators);
-        let (mut copied, first) = ([1f32; MOST_TAPS], axis.map_or(0, |axis| point[axis]));
-        let go = |point: &mut [i64], plane: usize| axis.into_iter().for_each(|axis| point[axis] = first + plane as i64);
+        let first = axis.map_or(0, |axis| point[axis]);
         for start in (0..planes).step_by(together) {
             let count = together.min(planes - start);
-            for (number, planes) in buffer.chunks_exact_mut(length).enumerate().take(count) {
-                go(point, start + number);
-                if start == 0 {
-                    cover.fill(*fill, planes);
-                }
-                values.copy([rows, columns], &cover, point, memory, frame, planes);
-            }
-            for number in 0..count {
-                go(point, start + number);
-                let factors = match factors {
-                    Some(factors) => factors.at(point, memory, frame, &mut copied),
-                    None => &copied[..taps.len()],
-                };
-                let (planes, out) = (&buffer[number * length..], &mut out[(start + number) * windows.0 * windows.1..]);
-                taps::reduce(frame.processor(), *reducer, &cover.runs, planes, (offsets, factors), out);
-            }
+            let stack = Stack { axis, first: first + start as i64, count, dimensions: [rows, columns] };
+            stack.enter(0, point);
+            values.copy(&stack, &cover, point, memory, frame, *fill, buffer);
+            let factors = match factors {
+                Some(factors) => factors.of_planes(&stack, point, memory, frame, copied),
+                None => (&[1f32; MOST_TAPS][..], 0),
+            };
+            let tapped = Tapped { runs: &cover.runs, planes: buffer, length, offsets, factors, count };
+            tapped.reduce(processor, *reducer, &mut out[start * windows.0 * windows.1..]);
         }
-        go(point, 0);
+        axis.into_iter().for_each(|axis| point[axis] = first);
         frame.put(*accumulators, out);
+    }
+}
+
+/// Planes one after another.
+struct Stack<'w> {
+    /// Their axis.
+    axis: Option<usize>,
+    /// The value of the first.
+    first: i64,
+    count: usize,
+    /// Their rows and columns.
+    dimensions: [&'w WindowDimension; 2],
+}
+
+impl Stack<'_> {
+    /// Goes to a plane.
+    fn enter(&self, number: usize, point: &mut [i64]) {
+        self.axis.into_iter().for_each(|axis| point[axis] = self.first + number as i64);
     }
 }
 

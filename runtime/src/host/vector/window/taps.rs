@@ -11,36 +11,48 @@ use crate::host::simd::{MOST_LANES, Vector};
 /// Lanes of a small block.
 const SMALL_BLOCK: usize = 8;
 
-/// Reduces the windows of planes, where each tap's first value is at its offset. What is written ends with a vector.
-pub(super) fn reduce(
-    processor: Processor,
-    reducer: Reducer,
-    runs: &Runs,
-    planes: &[f32],
-    (offsets, factors): (&[usize], &[f32]),
-    out: &mut [f32],
-) {
-    match reducer {
-        Reducer::Sum | Reducer::Product => sums(processor, runs, planes, offsets, factors, out),
-        Reducer::Maximum | Reducer::Minimum => extremes(processor, reducer, runs, planes, offsets, out),
+/// Planes one after another, and where the taps of their windows are.
+pub(super) struct Tapped<'t> {
+    pub(super) runs: &'t Runs,
+    pub(super) planes: &'t [f32],
+    /// Elements from one window's planes to the next.
+    pub(super) length: usize,
+    /// Where the value of the first window is at each tap.
+    pub(super) offsets: &'t [usize],
+    /// A factor a tap, and how far those of the next planes are from there.
+    pub(super) factors: (&'t [f32], usize),
+    pub(super) count: usize,
+}
+
+impl Tapped<'_> {
+    /// Reduces all windows. What is written ends with a vector.
+    pub(super) fn reduce(&self, processor: Processor, reducer: Reducer, out: &mut [f32]) {
+        match reducer {
+            Reducer::Sum | Reducer::Product => sums(processor, self, out),
+            Reducer::Maximum | Reducer::Minimum => extremes(processor, reducer, self, out),
+        }
     }
 }
 
 of_vectors! {
-fn sums<V>(processor, runs: &Runs, planes: &[f32], offsets: &[usize], factors: &[f32], out: &mut [f32]) {
+fn sums<V>(processor, of: &Tapped<'_>, out: &mut [f32]) {
+    let Tapped { runs, length, offsets, factors: (factors, stride), .. } = *of;
     let mut to = 0;
-    for run in 0..runs.count {
-        let mut at = 0;
-        while at < runs.length {
-            let (planes, out) = (&planes[run * runs.pitch + at..], &mut out[to..]);
-            let vectors = (runs.length - at).div_ceil(V::LANES);
-            let (vectors, written) = match vectors {
-                1 => (1, sum_block::<V, 1>(planes, offsets, factors, runs, at, out)),
-                2..4 => (2, sum_block::<V, 2>(planes, offsets, factors, runs, at, out)),
-                _ => (4, sum_block::<V, 4>(planes, offsets, factors, runs, at, out)),
-            };
-            at += vectors * V::LANES;
-            to += written;
+    for number in 0..of.count {
+        let (planes, factors) = (&of.planes[number * length..], &factors[number * stride..][..offsets.len()]);
+        for run in 0..runs.count {
+            let mut at = 0;
+            while at < runs.length {
+                let (planes, out) = (&planes[run * runs.pitch + at..], &mut out[to..]);
+                let vectors = (runs.length - at).div_ceil(V::LANES);
+                let (vectors, written) = match vectors {
+                    1 => (1, sum_block::<V, 1>(planes, offsets, factors, runs, at, out)),
+                    2..4 => (2, sum_block::<V, 2>(planes, offsets, factors, runs, at, out)),
+                    _ => (4, sum_block::<V, 4>(planes, offsets, factors, runs, at, out)),
+                };
+                at += vectors * V::LANES;
+                to += written;
+            }
         }
     }
 }
@@ -87,12 +99,15 @@ fn sum_block<V: Vector, const VECTORS: usize>(
 }
 
 vectorised! {
-fn extremes<I>(processor, reducer: Reducer, runs: &Runs, planes: &[f32], offsets: &[usize], out: &mut [f32]) {
-    for run in 0..runs.count {
-        let (planes, out) = (&planes[run * runs.pitch..], &mut out[run * runs.length..][..runs.length]);
+fn extremes<I>(processor, reducer: Reducer, of: &Tapped<'_>, out: &mut [f32]) {
+    let runs = of.runs;
+    for number in 0..of.count * runs.count {
+        let (plane, run) = (number / runs.count, number % runs.count);
+        let planes = &of.planes[plane * of.length + run * runs.pitch..];
+        let out = &mut out[number * runs.length..][..runs.length];
         match reducer {
-            Reducer::Minimum => of_run(planes, offsets, out, minimum),
-            _ => of_run(planes, offsets, out, maximum),
+            Reducer::Minimum => of_run(planes, of.offsets, out, minimum),
+            _ => of_run(planes, of.offsets, out, maximum),
         }
     }
 }

@@ -10,10 +10,12 @@ use super::super::load::load_singles;
 use super::super::place::{Chunk, Here, Indirect, LaneAxes, Line, Place};
 use super::super::program::{Program, Scope};
 use super::super::stage::{Source, StageReads};
+use super::Stack;
 use super::cover::Cover;
 use super::form::Form;
 use crate::host::indices::HostIndexChecks;
-use crate::host::memory::{Base, HostSpace, Memory, Singles};
+use crate::host::memory::{Base, HostSpace, Memory, SINGLE_BYTES, Singles};
+use crate::host::simd::Places;
 use crate::host::window_dimension::WindowDimension;
 
 /// Values by their coordinates.
@@ -69,69 +71,139 @@ impl Values {
         Some((Self::Computed(Box::new(computed)), counts))
     }
 
-    /// Copies what a chunk covers from a point on.
+    /// Copies what chunks of planes cover from a point on, so many one after another along an axis.
     pub(super) fn copy(
         &self,
-        [rows, columns]: [&WindowDimension; 2],
+        planes: &Stack,
         cover: &Cover,
         point: &mut [i64],
         memory: &Memory,
         frame: &mut Frame,
-        planes: &mut [f32],
+        fill: f32,
+        out: &mut [f32],
     ) {
         if cover.rows.inside.is_empty() || cover.columns.inside.is_empty() {
-            return;
+            return cover.fill(planes.count, fill, out);
         }
-        let (space, element, base, line) = match self {
-            Self::Memory { space, element, base, line } => (*space, *element, *base, line),
-            Self::Computed(computed) => return computed.copy([rows, columns], cover, point, memory, frame, planes),
-        };
-        let indirect = Indirect::new();
-        let lanes = LaneAxes { row: rows.axis, column: columns.axis };
-        let at = |of: &WindowDimension, coordinate: usize| (of.first - of.origin + coordinate as i64) * of.stride;
-        let start = line.first(&Here { point, lanes, indirect: &indirect, frame });
-        let (size, base) = (element.bytes() as i64, memory.base(base));
-        let [row_step, column_step] = [rows.step as usize, columns.step as usize];
-        if element == ElementType::F32
-            && columns.stride == 1
-            && let Ok(stride) = usize::try_from(rows.stride)
+        if let Self::Memory { space, element: ElementType::F32, base, line } = self
+            && let Some(lines) = Lines::of(planes, cover, line, point, frame)
         {
-            let first = start + at(rows, cover.rows.inside.start) + at(columns, cover.columns.inside.start);
-            let length = (cover.rows.inside.len() - 1) * stride + cover.columns.inside.len();
-            if let Some(singles) = memory.singles_apart(space, base + first * size, length) {
-                let steps = [row_step, column_step];
-                return copy_rows(frame.processor(), cover, singles, stride, steps, planes);
+            let byte = memory.base(*base) + lines.first * SINGLE_BYTES as i64;
+            if let Some(singles) = memory.singles_apart(*space, byte, lines.length) {
+                let processor = frame.processor();
+                if let Some(places) = lines.places(cover) {
+                    return gather(processor, cover, singles, &lines, &places, fill, out);
+                }
+                cover.fill(planes.count, fill, out);
+                return copy_lines(processor, cover, singles, &lines, out);
             }
         }
-        for (row_phase, row_span) in cover.rows.spans() {
-            for (column_phase, column_span) in cover.columns.spans() {
-                let plane = &mut planes[cover.plane(row_phase, column_phase)..];
-                let column = column_phase + column_span.start * column_step;
-                for row in row_span.clone() {
-                    let element_number = start + at(rows, row_phase + row * row_step) + at(columns, column);
-                    let out = &mut plane[row * cover.pitch..][column_span.clone()];
-                    let step = columns.step * columns.stride * size;
-                    load_singles(frame.processor(), memory, space, element, base + element_number * size, step, out);
+        cover.fill(planes.count, fill, out);
+        for (number, out) in out.chunks_exact_mut(cover.length()).enumerate().take(planes.count) {
+            planes.enter(number, point);
+            match self {
+                Self::Memory { space, element, base, line } => {
+                    let from = (*space, *element, memory.base(*base), line);
+                    copy_elements(planes.dimensions, cover, from, point, memory, frame, out);
+                }
+                Self::Computed(computed) => computed.copy(planes.dimensions, cover, point, memory, frame, out),
+            }
+        }
+        planes.enter(0, point);
+    }
+}
+
+/// Fewer planes are copied sooner than their places are found.
+const FEWEST_PLANES: usize = 4;
+
+/// Singles whose columns lie side by side.
+struct Lines {
+    /// The first that is read, and how many there are to the last.
+    first: i64,
+    length: usize,
+    /// From one plane, and from one row, to the next.
+    strides: [usize; 2],
+    /// Coordinates from one row, and from one column, of windows to the next.
+    steps: [usize; 2],
+    count: usize,
+}
+
+impl Lines {
+    fn of(planes: &Stack, cover: &Cover, line: &Line, point: &[i64], frame: &Frame) -> Option<Self> {
+        let [rows, columns] = planes.dimensions;
+        let along = planes.axis.map_or(0, |axis| line.step(axis));
+        let strides = [usize::try_from(along).ok()?, usize::try_from(rows.stride).ok()?];
+        // Others may write what is between columns that no tap reads.
+        let is_dense = columns.stride == 1 && cover.columns.phases() as i64 == columns.step;
+        if !is_dense || (planes.count > 1 && !line.is_affine()) {
+            return None;
+        }
+        let indirect = Indirect::new();
+        let start = line.first(&Here { point, lanes: LaneAxes::default(), indirect: &indirect, frame });
+        let first = start + place(rows, cover.rows.inside.start) + place(columns, cover.columns.inside.start);
+        let inside = (cover.rows.inside.len() - 1) * strides[1] + cover.columns.inside.len();
+        let steps = [rows.step as usize, columns.step as usize];
+        Some(Self { first, length: (planes.count - 1) * strides[0] + inside, strides, steps, count: planes.count })
+    }
+}
+
+/// How far a coordinate, from the least tap on, is from that of the tap that is 0 along all axes.
+fn place(dimension: &WindowDimension, coordinate: usize) -> i64 {
+    (dimension.first - dimension.origin + coordinate as i64) * dimension.stride
+}
+
+impl Lines {
+    /// Where all elements of planes are from the first that is read on, if each is a few without a gap.
+    fn places(&self, cover: &Cover) -> Option<Places> {
+        let (rows, columns, [row_step, column_step]) = (&cover.rows, &cover.columns, self.steps);
+        let is_whole = self.strides[1] == columns.inside.len() && rows.phases() == row_step;
+        if !is_whole || self.count < FEWEST_PLANES || cover.length() > Places::MOST {
+            return None;
+        }
+        let mut places = Places::none(cover.length());
+        for (row_phase, row_span) in rows.spans() {
+            for row in row_span {
+                let first = (row_phase + row * row_step - rows.inside.start) * self.strides[1];
+                for (column_phase, span) in columns.spans() {
+                    let at = cover.plane(row_phase, column_phase) + row * cover.pitch;
+                    for column in span {
+                        let coordinate = column_phase + column * column_step - columns.inside.start;
+                        places.set(at + column, first + coordinate);
+                    }
                 }
             }
         }
+        Some(places)
     }
 }
 
 of_vectors! {
-/// Copies rows of singles, which begin with the first coordinates that are read, `stride` apart.
-fn copy_rows<V>(processor, cover: &Cover, singles: Singles<'_>, stride: usize, steps: [usize; 2], planes: &mut [f32]) {
-    let (rows, columns) = (&cover.rows, &cover.columns);
-    for (row_phase, row_span) in rows.spans() {
-        for row in row_span {
-            let coordinate = row_phase + row * steps[0] - rows.inside.start;
-            let source = singles.slice(coordinate * stride, columns.inside.len());
-            for (column_phase, span) in columns.spans() {
-                let out = &mut planes[cover.plane(row_phase, column_phase) + row * cover.pitch..][span.clone()];
-                if steps[1] == 1 {
-                    V::copy(source, out);
-                } else if !out.is_empty() {
-                    every(&source[column_phase + span.start * steps[1] - columns.inside.start..], steps[1], out);
+fn gather<V>(processor, cover: &Cover, singles: Singles<'_>, lines: &Lines, places: &Places, fill: f32, out: &mut [f32]) {
+    let own = cover.rows.inside.len() * lines.strides[1];
+    for number in 0..lines.count {
+        let source = singles.slice(number * lines.strides[0], own);
+        V::gather(source, places, fill, &mut out[number * cover.length()..]);
+    }
+}
+}
+
+of_vectors! {
+fn copy_lines<V>(processor, cover: &Cover, singles: Singles<'_>, lines: &Lines, out: &mut [f32]) {
+    let (rows, columns, [row_step, column_step]) = (&cover.rows, &cover.columns, lines.steps);
+    for (number, planes) in out.chunks_exact_mut(cover.length()).enumerate().take(lines.count) {
+        for (row_phase, row_span) in rows.spans() {
+            for row in row_span {
+                let coordinate = row_phase + row * row_step - rows.inside.start;
+                let first = number * lines.strides[0] + coordinate * lines.strides[1];
+                let source = singles.slice(first, columns.inside.len());
+                for (column_phase, span) in columns.spans() {
+                    let first = column_phase + span.start * column_step - columns.inside.start;
+                    let out = &mut planes[cover.plane(row_phase, column_phase) + row * cover.pitch..][span];
+                    match column_step {
+                        1 => V::copy(source, out),
+                        _ if out.is_empty() => {}
+                        _ => V::copy_every(&source[first..], column_step, out),
+                    }
                 }
             }
         }
@@ -139,16 +211,29 @@ fn copy_rows<V>(processor, cover: &Cover, singles: Singles<'_>, stride: usize, s
 }
 }
 
-/// Copies one value of every so many.
-#[inline(always)]
-fn every(values: &[f32], step: usize, out: &mut [f32]) {
-    if step != 2 {
-        return out.iter_mut().zip(values.iter().step_by(step)).for_each(|(out, value)| *out = *value);
-    }
-    let (pairs, rest) = values.as_chunks::<2>();
-    out.iter_mut().zip(pairs).for_each(|(out, pair)| *out = pair[0]);
-    if let (Some(value), Some(out)) = (rest.first(), out.get_mut(pairs.len())) {
-        *out = *value;
+/// Copies elements of any type from a space, a byte of it, and a place on.
+fn copy_elements(
+    [rows, columns]: [&WindowDimension; 2],
+    cover: &Cover,
+    (space, element, base, line): (HostSpace, ElementType, i64, &Line),
+    point: &[i64],
+    memory: &Memory,
+    frame: &Frame,
+    out: &mut [f32],
+) {
+    let (indirect, size) = (Indirect::new(), element.bytes() as i64);
+    let start = line.first(&Here { point, lanes: LaneAxes::default(), indirect: &indirect, frame });
+    let step = columns.step * columns.stride * size;
+    for (row_phase, row_span) in cover.rows.spans() {
+        for (column_phase, span) in cover.columns.spans() {
+            let plane = &mut out[cover.plane(row_phase, column_phase)..];
+            let column = place(columns, column_phase + span.start * columns.step as usize);
+            for row in row_span.clone() {
+                let from = base + (start + place(rows, row_phase + row * rows.step as usize) + column) * size;
+                let out = &mut plane[row * cover.pitch..][span.clone()];
+                load_singles(frame.processor(), memory, space, element, from, step, out);
+            }
+        }
     }
 }
 
