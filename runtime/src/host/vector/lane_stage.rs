@@ -65,7 +65,7 @@ impl LaneStage {
                 (value, Some(accumulators))
             }
         };
-        let scope = Scope { reads: &reads, lanes, values: &registers.values, reduced, pinned };
+        let scope = Scope { reads: &reads, lanes, merged: &order.merged, values: &registers.values, reduced, pinned };
         let (finish, counts) = Program::stored(&result(&reads), &scope);
         registers.most = registers.most.most(counts);
         registers.pinned = counts;
@@ -156,7 +156,14 @@ impl LaneValue {
             registers.most = registers.most.most(counts);
             return Self::Along { reduction, inputs, accumulators };
         }
-        let scope = Scope { reads, lanes: order.lanes(), values: &registers.values, reduced: None, pinned };
+        let scope = Scope {
+            reads,
+            lanes: order.lanes(),
+            merged: &order.merged,
+            values: &registers.values,
+            reduced: None,
+            pinned,
+        };
         let (summand, counts) = Ending::new(combination, &reads.expr.body, &scope);
         registers.most = registers.most.most(counts);
         Self::Across { axes: own, summand, combination, accumulators }

@@ -20,6 +20,7 @@ mod rows;
 mod segment;
 mod stage;
 mod store;
+mod table;
 mod window;
 
 use warpweave_graph::expr::Range;

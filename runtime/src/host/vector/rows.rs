@@ -54,7 +54,7 @@ impl RowReduction {
             let summand = Summand::Products(products);
             return (Self { order, capacity: 0, summand, combination }, pinned);
         }
-        let scope = Scope { reads, lanes: order.lanes(), values, reduced: None, pinned };
+        let scope = Scope { reads, lanes: order.lanes(), merged: &order.merged, values, reduced: None, pinned };
         let (ending, counts) = Ending::new(combination, &reads.expr.body, &scope);
         let capacity = counts.capacity();
         (Self { order, capacity, summand: Summand::Evaluated(ending), combination }, counts)

@@ -145,7 +145,7 @@ impl StageReads {
     pub(crate) fn indices(&self) -> Vec<&Index> {
         let mut found = self.indices_of(&|_| true);
         for scalar in std::iter::once(&self.expr.body).chain(&self.expr.epilogue) {
-            scalar_indices(scalar, &mut found);
+            scalar_indices(scalar, &mut |index, _| found.push(index));
         }
         found
     }
@@ -163,16 +163,16 @@ impl StageReads {
     }
 }
 
-/// Appends the indices of a scalar.
-pub(crate) fn scalar_indices<'s>(scalar: &'s Scalar, found: &mut Vec<&'s Index>) {
+/// Calls with the indices of a scalar, and whether each is a value.
+pub(crate) fn scalar_indices<'s>(scalar: &'s Scalar, visit: &mut impl FnMut(&'s Index, bool)) {
     match scalar {
-        Scalar::Index(index, _) => found.push(index),
-        Scalar::Holds(guard) => found.extend(guard.conditions().iter().map(|condition| &condition.index)),
+        Scalar::Index(index, _) => visit(index, true),
+        Scalar::Holds(guard) => guard.conditions().iter().for_each(|condition| visit(&condition.index, false)),
         Scalar::Literal(_) | Scalar::Read(_) | Scalar::Reduced => {}
-        Scalar::Unary(_, operand) | Scalar::Cast(_, operand) => scalar_indices(operand, found),
-        Scalar::Binary(_, left, right) => [left, right].into_iter().for_each(|inner| scalar_indices(inner, found)),
+        Scalar::Unary(_, operand) | Scalar::Cast(_, operand) => scalar_indices(operand, visit),
+        Scalar::Binary(_, left, right) => [left, right].into_iter().for_each(|inner| scalar_indices(inner, visit)),
         Scalar::Select(condition, then, otherwise) => {
-            [condition, then, otherwise].into_iter().for_each(|inner| scalar_indices(inner, found));
+            [condition, then, otherwise].into_iter().for_each(|inner| scalar_indices(inner, visit));
         }
     }
 }

@@ -11,12 +11,13 @@ mod taps;
 mod values;
 
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{Index, Reducer};
+use warpweave_graph::expr::{AxisId, Index, Reducer};
 
 use super::frame::{CAPACITY, Counts, Frame, Slot};
 use super::lanes::{Extent, Order};
 use super::place::{Chunk, LaneAxes};
 use super::stage::{StageReads, scalar_indices};
+use super::table::Table;
 use crate::host::memory::Memory;
 use crate::host::window_dimension::WindowDimension;
 use cover::Cover;
@@ -139,11 +140,18 @@ impl<'s> Found<'s> {
         LaneAxes { row: self.rows.axis, column: self.columns.axis }
     }
 
-    /// All indices of the stage but those of what windows move over.
+    /// The indices of the stage that have to move along lanes: not those of what windows move over, nor those in tables.
     fn other_indices<'r>(&self, stage: &'r StageReads) -> Vec<&'r Index> {
         let is_moved = |read| self.form.reads.contains(&read);
+        let extent = |axis: usize| (axis, stage.expr.axes[AxisId::from_index(axis)].extent);
+        let axes: Vec<Extent> = self.rows.axis.into_iter().chain(self.columns.axis).map(extent).collect();
         let mut found = stage.indices_of(&|read| !is_moved(read));
-        stage.expr.epilogue.iter().for_each(|epilogue| scalar_indices(epilogue, &mut found));
+        let mut add = |index: &'r Index, is_value: bool| {
+            if !is_value || Table::new(index, None, &axes).is_none() {
+                found.push(index);
+            }
+        };
+        stage.expr.epilogue.iter().for_each(|epilogue| scalar_indices(epilogue, &mut add));
         found
     }
 }

@@ -65,7 +65,7 @@ impl Values {
         let mut expr = stage.expr.clone();
         expr.reads.values_mut().for_each(|read| read.guard = Guard::always());
         let bare = StageReads::bare(expr, stage.sources.clone());
-        let scope = Scope { reads: &bare, lanes, values: &[], reduced: None, pinned };
+        let scope = Scope { reads: &bare, lanes, merged: &[], values: &[], reduced: None, pinned };
         let (program, counts) = Program::new(form.moved, &scope);
         let computed = Computed { program, checks: HostIndexChecks::default(), shifts };
         Some((Self::Computed(Box::new(computed)), counts))
