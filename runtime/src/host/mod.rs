@@ -9,6 +9,7 @@
 
 mod constant_uses;
 mod contraction;
+mod cover;
 mod delays;
 mod indices;
 mod lane_program;

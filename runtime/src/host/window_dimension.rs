@@ -79,6 +79,11 @@ impl WindowDimension {
         all.iter().all(|&(axis, factor)| factor.checked_mul(self.stride) == Some(along(axis)))
     }
 
+    /// How far a coordinate, from the least tap of the first window on, is from that of the tap that is 0 along all axes.
+    pub(super) fn place(&self, coordinate: usize) -> i64 {
+        (self.first - self.origin + coordinate as i64) * self.stride
+    }
+
     /// The number of taps.
     pub(super) fn tap_count(&self) -> usize {
         self.taps.iter().map(|tap| tap.extent).product()
@@ -95,7 +100,7 @@ impl WindowDimension {
     }
 
     /// The residue of a tap's coordinate by the step, and whole steps beyond the least tap.
-    pub(super) fn place(&self, number: usize) -> (usize, usize) {
+    pub(super) fn tap_place(&self, number: usize) -> (usize, usize) {
         self.split(self.tap(number))
     }
 
@@ -138,12 +143,7 @@ impl WindowDimension {
         self.axis.map_or(1, |axis| (tile[axis].maximum - tile[axis].minimum + 1).max(0) as usize)
     }
 
-    /// Which coordinates are read of those that the windows of a tile cover, as numbers from the least tap of the first on.
-    pub(super) fn inside(&self, tile: &[Range]) -> Numbers<usize> {
-        self.covered(self.axis.map_or(0, |axis| tile[axis].minimum), self.count(tile))
-    }
-
-    /// The same of so many windows from one on.
+    /// Which coordinates are read of those that so many windows from one on cover, as numbers from the least tap of the first on.
     pub(super) fn covered(&self, window: i64, windows: usize) -> Numbers<usize> {
         let first = self.first + window * self.step;
         let count = (windows.max(1) as i64 - 1) * self.step + self.span + 1;

@@ -4,7 +4,8 @@ use warpweave_graph::ElementType;
 use warpweave_graph::expr::Read;
 
 use super::access::Access;
-use super::planes::{MOST_PHASES, Planes};
+use super::planes::Planes;
+use crate::host::cover::MOST_PHASES;
 use crate::host::window_dimension::WindowDimension;
 
 /// Most taps of a window: those of one channel are a block of the reduction.
@@ -31,7 +32,7 @@ impl WindowSide<'_> {
         let [columns, rows] = self.dimensions().filter(|_| access.element == ElementType::F32)?;
         let dimensions = [&rows, &columns];
         let is_dense = dimensions.iter().all(|of| of.is_dense()) && columns.phases() as i64 == columns.step;
-        let is_small = columns.phases() <= MOST_PHASES;
+        let is_small = dimensions.iter().all(|of| of.phases() <= MOST_PHASES);
         let of_taps = |axis: usize| dimensions.iter().any(|of| of.taps.iter().any(|tap| tap.axis == axis));
         let of_windows = |axis: usize| dimensions.iter().any(|of| of.axis == Some(axis));
         let is_covered = self.axes.iter().all(|&(axis, count)| count == 1 || of_windows(axis));
@@ -48,8 +49,8 @@ impl WindowSide<'_> {
             return None;
         }
         let offset = |number: usize| {
-            let (row_phase, row) = rows.place(number / columns.tap_count());
-            let (column_phase, column) = columns.place(number % columns.tap_count());
+            let (row_phase, row) = rows.tap_place(number / columns.tap_count());
+            let (column_phase, column) = columns.tap_place(number % columns.tap_count());
             ((row_phase * columns.phases() + column_phase) * height + row) * pitch + column
         };
         let taps = (0..taps).map(offset).collect();

@@ -4,9 +4,9 @@
 //! windows, with the fill value beyond edges. So the value that a tap has for neighbouring windows lies in one slice, and the sums
 //! of all taps stay in vector registers. The rows of a chunk are rows of windows, or whole planes one after another.
 
-mod cover;
 mod factors;
 mod form;
+mod tapping;
 mod taps;
 mod values;
 
@@ -18,11 +18,12 @@ use super::lanes::{Extent, Order};
 use super::place::{Chunk, LaneAxes};
 use super::stage::{StageReads, scalar_indices};
 use super::table::Table;
+use crate::host::cover::MOST_PHASES;
 use crate::host::memory::Memory;
 use crate::host::window_dimension::WindowDimension;
-use cover::Cover;
 use factors::Factors;
 use form::Form;
+use tapping::Tapping;
 use taps::Tapped;
 use values::{Values, move_together};
 
@@ -34,8 +35,6 @@ const PLANE: usize = 16 << 10;
 const BLOCK: usize = 64;
 /// The most taps of a window.
 const MOST_TAPS: usize = 128;
-/// Most residues of rows or columns.
-const MOST_PHASES: usize = 8;
 /// Values that are copied before any is reduced: a processor reads anew what it has written a while ago.
 const TOGETHER: usize = 4 << 10;
 
@@ -203,8 +202,9 @@ impl Window {
             Chunks::Planes { axis, width: None } => (axis, chunk.rows, (1, chunk.columns)),
             Chunks::Planes { axis, width: Some(width) } => (axis, chunk.rows, (chunk.columns / width, width)),
         };
-        let cover = Cover::new(self, point, windows, *reducer == Reducer::Sum);
-        let (length, offsets, processor) = (cover.length(), cover.offsets(taps.len()), frame.processor());
+        let tapping = Tapping::new(self, point, windows, *reducer == Reducer::Sum);
+        let (cover, runs, offsets) = (&tapping.cover, &tapping.runs, tapping.offsets(taps.len()));
+        let (length, processor) = (cover.length(), frame.processor());
         let together = (TOGETHER / length).clamp(1, planes);
         let (buffer, copied) = buffer.split_at_mut(PLANE + BLOCK);
         let mut out = frame.take::<f32>(*accumulators);
@@ -213,12 +213,12 @@ impl Window {
             let count = together.min(planes - start);
             let stack = Stack { axis, first: first + start as i64, count, dimensions: [rows, columns] };
             stack.enter(0, point);
-            values.copy(&stack, &cover, point, memory, frame, *fill, buffer);
+            values.copy(&stack, cover, point, memory, frame, *fill, buffer);
             let factors = match factors {
                 Some(factors) => factors.of_planes(&stack, point, memory, frame, copied),
                 None => (&[1f32; MOST_TAPS][..], 0),
             };
-            let tapped = Tapped { runs: &cover.runs, planes: buffer, length, offsets, factors, count };
+            let tapped = Tapped { runs, planes: buffer, length, offsets, factors, count };
             tapped.reduce(processor, *reducer, &mut out[start * windows.0 * windows.1..]);
         }
         axis.into_iter().for_each(|axis| point[axis] = first);

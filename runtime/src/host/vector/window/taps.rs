@@ -5,7 +5,7 @@ use warpweave_graph::expr::Reducer;
 use super::super::arithmetic::functions::{maximum, minimum};
 use super::super::arithmetic::processor::{Processor, of_vectors, vectorised};
 use super::BLOCK;
-use super::cover::Runs;
+use super::tapping::Runs;
 use crate::host::simd::{MOST_LANES, Vector};
 
 /// Lanes of a small block.

@@ -4,18 +4,16 @@ use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Guard, Index, ReadId, Scalar, TensorExpr};
 
-use super::super::arithmetic::processor::of_vectors;
 use super::super::frame::{CAPACITY, Counts, Frame};
 use super::super::load::load_singles;
 use super::super::place::{Chunk, Here, Indirect, LaneAxes, Line, Place};
 use super::super::program::{Program, Scope};
 use super::super::stage::{Source, StageReads};
 use super::Stack;
-use super::cover::Cover;
 use super::form::Form;
+use crate::host::cover::{Cover, Lines};
 use crate::host::indices::HostIndexChecks;
-use crate::host::memory::{Base, HostSpace, Memory, SINGLE_BYTES, Singles};
-use crate::host::simd::Places;
+use crate::host::memory::{Base, HostSpace, Memory, SINGLE_BYTES};
 use crate::host::window_dimension::WindowDimension;
 
 /// Values by their coordinates.
@@ -82,20 +80,16 @@ impl Values {
         fill: f32,
         out: &mut [f32],
     ) {
-        if cover.rows.inside.is_empty() || cover.columns.inside.is_empty() {
+        if cover.is_empty() {
             return cover.fill(planes.count, fill, out);
         }
         if let Self::Memory { space, element: ElementType::F32, base, line } = self
-            && let Some(lines) = Lines::of(planes, cover, line, point, frame)
+            && let Some(lines) = lines(planes, cover, line)
         {
-            let byte = memory.base(*base) + lines.first * SINGLE_BYTES as i64;
-            if let Some(singles) = memory.singles_apart(*space, byte, lines.length) {
-                let processor = frame.processor();
-                if let Some(places) = lines.places(cover) {
-                    return gather(processor, cover, singles, &lines, &places, fill, out);
-                }
-                cover.fill(planes.count, fill, out);
-                return copy_lines(processor, cover, singles, &lines, out);
+            let first = start(line, point, frame) + cover.first(planes.dimensions);
+            let byte = memory.base(*base) + first * SINGLE_BYTES as i64;
+            if let Some(singles) = memory.singles_apart(*space, byte, cover.reach(&lines)) {
+                return cover.copy(frame.processor(), singles, &lines, fill, out);
             }
         }
         cover.fill(planes.count, fill, out);
@@ -113,102 +107,22 @@ impl Values {
     }
 }
 
-/// Fewer planes are copied sooner than their places are found.
-const FEWEST_PLANES: usize = 4;
-
-/// Singles whose columns lie side by side.
-struct Lines {
-    /// The first that is read, and how many there are to the last.
-    first: i64,
-    length: usize,
-    /// From one plane, and from one row, to the next.
-    strides: [usize; 2],
-    /// Coordinates from one row, and from one column, of windows to the next.
-    steps: [usize; 2],
-    count: usize,
-}
-
-impl Lines {
-    fn of(planes: &Stack, cover: &Cover, line: &Line, point: &[i64], frame: &Frame) -> Option<Self> {
-        let [rows, columns] = planes.dimensions;
-        let along = planes.axis.map_or(0, |axis| line.step(axis));
-        let strides = [usize::try_from(along).ok()?, usize::try_from(rows.stride).ok()?];
-        // Others may write what is between columns that no tap reads.
-        let is_dense = columns.stride == 1 && cover.columns.phases() as i64 == columns.step;
-        if !is_dense || (planes.count > 1 && !line.is_affine()) {
-            return None;
-        }
-        let indirect = Indirect::new();
-        let start = line.first(&Here { point, lanes: LaneAxes::default(), indirect: &indirect, frame });
-        let first = start + place(rows, cover.rows.inside.start) + place(columns, cover.columns.inside.start);
-        let inside = (cover.rows.inside.len() - 1) * strides[1] + cover.columns.inside.len();
-        let steps = [rows.step as usize, columns.step as usize];
-        Some(Self { first, length: (planes.count - 1) * strides[0] + inside, strides, steps, count: planes.count })
+/// The lines of planes; `None` if they are none, or if others may write what is between columns that no tap reads.
+fn lines(planes: &Stack, cover: &Cover, line: &Line) -> Option<Lines> {
+    let [rows, columns] = planes.dimensions;
+    let is_dense = columns.stride == 1 && cover.columns.phases() as i64 == columns.step;
+    if !is_dense || (planes.count > 1 && !line.is_affine()) {
+        return None;
     }
+    let along = planes.axis.map_or(0, |axis| line.step(axis));
+    let strides = [usize::try_from(along).ok()?, usize::try_from(rows.stride).ok()?];
+    Some(Lines { strides, steps: [rows.step as usize, columns.step as usize], count: planes.count })
 }
 
-/// How far a coordinate, from the least tap on, is from that of the tap that is 0 along all axes.
-fn place(dimension: &WindowDimension, coordinate: usize) -> i64 {
-    (dimension.first - dimension.origin + coordinate as i64) * dimension.stride
-}
-
-impl Lines {
-    /// Where all elements of planes are from the first that is read on, if each is a few without a gap.
-    fn places(&self, cover: &Cover) -> Option<Places> {
-        let (rows, columns, [row_step, column_step]) = (&cover.rows, &cover.columns, self.steps);
-        let is_whole = self.strides[1] == columns.inside.len() && rows.phases() == row_step;
-        if !is_whole || self.count < FEWEST_PLANES || cover.length() > Places::MOST {
-            return None;
-        }
-        let mut places = Places::none(cover.length());
-        for (row_phase, row_span) in rows.spans() {
-            for row in row_span {
-                let first = (row_phase + row * row_step - rows.inside.start) * self.strides[1];
-                for (column_phase, span) in columns.spans() {
-                    let at = cover.plane(row_phase, column_phase) + row * cover.pitch;
-                    for column in span {
-                        let coordinate = column_phase + column * column_step - columns.inside.start;
-                        places.set(at + column, first + coordinate);
-                    }
-                }
-            }
-        }
-        Some(places)
-    }
-}
-
-of_vectors! {
-fn gather<V>(processor, cover: &Cover, singles: Singles<'_>, lines: &Lines, places: &Places, fill: f32, out: &mut [f32]) {
-    let own = cover.rows.inside.len() * lines.strides[1];
-    for number in 0..lines.count {
-        let source = singles.slice(number * lines.strides[0], own);
-        V::gather(source, places, fill, &mut out[number * cover.length()..]);
-    }
-}
-}
-
-of_vectors! {
-fn copy_lines<V>(processor, cover: &Cover, singles: Singles<'_>, lines: &Lines, out: &mut [f32]) {
-    let (rows, columns, [row_step, column_step]) = (&cover.rows, &cover.columns, lines.steps);
-    for (number, planes) in out.chunks_exact_mut(cover.length()).enumerate().take(lines.count) {
-        for (row_phase, row_span) in rows.spans() {
-            for row in row_span {
-                let coordinate = row_phase + row * row_step - rows.inside.start;
-                let first = number * lines.strides[0] + coordinate * lines.strides[1];
-                let source = singles.slice(first, columns.inside.len());
-                for (column_phase, span) in columns.spans() {
-                    let first = column_phase + span.start * column_step - columns.inside.start;
-                    let out = &mut planes[cover.plane(row_phase, column_phase) + row * cover.pitch..][span];
-                    match column_step {
-                        1 => V::copy(source, out),
-                        _ if out.is_empty() => {}
-                        _ => V::copy_every(&source[first..], column_step, out),
-                    }
-                }
-            }
-        }
-    }
-}
+/// The position of a line at a point.
+fn start(line: &Line, point: &[i64], frame: &Frame) -> i64 {
+    let indirect = Indirect::new();
+    line.first(&Here { point, lanes: LaneAxes::default(), indirect: &indirect, frame })
 }
 
 /// Copies elements of any type from a space, a byte of it, and a place on.
@@ -221,15 +135,14 @@ fn copy_elements(
     frame: &Frame,
     out: &mut [f32],
 ) {
-    let (indirect, size) = (Indirect::new(), element.bytes() as i64);
-    let start = line.first(&Here { point, lanes: LaneAxes::default(), indirect: &indirect, frame });
+    let (start, size) = (start(line, point, frame), element.bytes() as i64);
     let step = columns.step * columns.stride * size;
     for (row_phase, row_span) in cover.rows.spans() {
         for (column_phase, span) in cover.columns.spans() {
             let plane = &mut out[cover.plane(row_phase, column_phase)..];
-            let column = place(columns, column_phase + span.start * columns.step as usize);
+            let column = columns.place(column_phase + span.start * columns.step as usize);
             for row in row_span.clone() {
-                let from = base + (start + place(rows, row_phase + row * rows.step as usize) + column) * size;
+                let from = base + (start + rows.place(row_phase + row * rows.step as usize) + column) * size;
                 let out = &mut plane[row * cover.pitch..][span.clone()];
                 load_singles(frame.processor(), memory, space, element, from, step, out);
             }
@@ -301,13 +214,13 @@ fn shifts(dimension: &WindowDimension) -> Option<Vec<Option<Shift>>> {
         return None;
     }
     let shift = |phase: usize| {
-        let number = (0..dimension.tap_count()).find(|&number| dimension.place(number).0 == phase)?;
+        let number = (0..dimension.tap_count()).find(|&number| dimension.tap_place(number).0 == phase)?;
         let (mut rest, mut taps) = (number, Vec::new());
         for tap in dimension.taps.iter().rev() {
             taps.push((tap.axis, (rest % tap.extent) as i64));
             rest /= tap.extent;
         }
-        Some(Shift { windows: dimension.place(number).1 as i64, taps })
+        Some(Shift { windows: dimension.tap_place(number).1 as i64, taps })
     };
     Some((0..dimension.phases()).map(shift).collect())
 }
