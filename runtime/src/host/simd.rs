@@ -17,6 +17,26 @@ pub(super) trait Vector: Copy {
     fn store(self, values: &mut [f32]);
     /// The sum.
     fn add(self, other: Self) -> Self;
+    /// The product.
+    fn multiply(self, other: Self) -> Self;
+    /// The larger of each lane and a bound that is no NaN; NaN where the lane is.
+    fn at_least(self, bound: Self) -> Self;
+    /// The smaller of them.
+    fn at_most(self, bound: Self) -> Self;
+    /// The values of a slice of no more than a vector, and zeros.
+    #[inline(always)]
+    fn load_part(values: &[f32]) -> Self {
+        let mut all = [0.0; MOST_LANES];
+        all[..values.len()].copy_from_slice(values);
+        Self::load(&all)
+    }
+    /// Writes as many values as a slice has, which is no longer than a vector.
+    #[inline(always)]
+    fn store_part(self, values: &mut [f32]) {
+        let mut all = [0.0; MOST_LANES];
+        self.store(&mut all);
+        values.copy_from_slice(&all[..values.len()]);
+    }
     /// `self · factor + sum`; rounded once where the processor does it at once.
     fn multiply_add(self, factor: Self, sum: Self) -> Self;
     /// The sum of the lanes, halves of them at a time.
@@ -123,6 +143,21 @@ impl Vector for [f32; 4] {
     }
 
     #[inline(always)]
+    fn multiply(self, other: Self) -> Self {
+        std::array::from_fn(|lane| self[lane] * other[lane])
+    }
+
+    #[inline(always)]
+    fn at_least(self, bound: Self) -> Self {
+        std::array::from_fn(|lane| if bound[lane] > self[lane] { bound[lane] } else { self[lane] })
+    }
+
+    #[inline(always)]
+    fn at_most(self, bound: Self) -> Self {
+        std::array::from_fn(|lane| if bound[lane] < self[lane] { bound[lane] } else { self[lane] })
+    }
+
+    #[inline(always)]
     fn sum(self) -> f32 {
         (self[0] + self[2]) + (self[1] + self[3])
     }
@@ -146,7 +181,7 @@ mod x86 {
     // SAFETY, of all below: by the trait's contract the processor has the instruction; loads and stores are unaligned and
     // inside of slices whose length is checked, of some lanes by their mask, and a prefetch of any address is a hint.
     macro_rules! vector {
-        ($vector:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $multiply_add:ident, $sum:ident $(, $own:item)*) => {
+        ($vector:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $multiply:ident, $maximum:ident, $minimum:ident, $multiply_add:ident, $sum:ident $(, $own:item)*) => {
             impl Vector for $vector {
                 const LANES: usize = $lanes;
 
@@ -171,6 +206,22 @@ mod x86 {
                 }
 
                 #[inline(always)]
+                fn multiply(self, other: Self) -> Self {
+                    unsafe { $multiply(self, other) }
+                }
+
+                // Of a NaN and another value the instructions give the second.
+                #[inline(always)]
+                fn at_least(self, bound: Self) -> Self {
+                    unsafe { $maximum(bound, self) }
+                }
+
+                #[inline(always)]
+                fn at_most(self, bound: Self) -> Self {
+                    unsafe { $minimum(bound, self) }
+                }
+
+                #[inline(always)]
                 fn multiply_add(self, factor: Self, sum: Self) -> Self {
                     unsafe { $multiply_add(self, factor, sum) }
                 }
@@ -190,6 +241,13 @@ mod x86 {
         };
     }
 
+    /// The first lanes, so many of 16. Others are neither read nor written.
+    #[inline(always)]
+    fn first_lanes(count: usize) -> __mmask16 {
+        assert!(count <= 16, "no more lanes than a vector has");
+        ((1u32 << count) - 1) as __mmask16
+    }
+
     #[inline(always)]
     unsafe fn sum(vector: __m256) -> f32 {
         unsafe {
@@ -199,7 +257,19 @@ mod x86 {
         }
     }
 
-    vector!(__m256, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_fmadd_ps, sum);
+    vector!(
+        __m256,
+        8,
+        _mm256_set1_ps,
+        _mm256_loadu_ps,
+        _mm256_storeu_ps,
+        _mm256_add_ps,
+        _mm256_mul_ps,
+        _mm256_max_ps,
+        _mm256_min_ps,
+        _mm256_fmadd_ps,
+        sum
+    );
     vector!(
         __m512,
         16,
@@ -207,8 +277,19 @@ mod x86 {
         _mm512_loadu_ps,
         _mm512_storeu_ps,
         _mm512_add_ps,
+        _mm512_mul_ps,
+        _mm512_max_ps,
+        _mm512_min_ps,
         _mm512_fmadd_ps,
         _mm512_reduce_add_ps,
+        #[inline(always)]
+        fn load_part(values: &[f32]) -> Self {
+            unsafe { _mm512_maskz_loadu_ps(first_lanes(values.len()), values.as_ptr()) }
+        },
+        #[inline(always)]
+        fn store_part(self, values: &mut [f32]) {
+            unsafe { _mm512_mask_storeu_ps(values.as_mut_ptr(), first_lanes(values.len()), self) }
+        },
         #[inline(always)]
         fn store_some(self, lanes: u32, values: &mut [f32]) {
             unsafe { _mm512_storeu_ps(values[..16].as_mut_ptr(), _mm512_maskz_compress_ps(lanes as __mmask16, self)) }
@@ -221,12 +302,7 @@ mod x86 {
                 Self::load(&values[at..]).store(&mut out[at..]);
                 at += 16;
             }
-            let rest = (1u32 << (values.len() - at)) - 1;
-            // Lanes outside of the mask are neither read nor written.
-            unsafe {
-                let last = _mm512_maskz_loadu_ps(rest as __mmask16, values.as_ptr().add(at));
-                _mm512_mask_storeu_ps(out.as_mut_ptr().add(at), rest as __mmask16, last);
-            }
+            Self::load_part(&values[at..]).store_part(&mut out[at..]);
         },
         #[inline(always)]
         fn gather(values: &[f32], places: &Places, fill: f32, out: &mut [f32]) {
@@ -253,14 +329,12 @@ mod x86 {
             while at < out.len() {
                 let count = (out.len() - at).min(16);
                 let values = &values[2 * at..][..2 * count - 1];
-                let all = (1u64 << values.len()) - 1;
-                // Lanes outside of the masks are neither read nor written.
+                let (low, high) = values.split_at(values.len().min(16));
+                let (low, high) = (Self::load_part(low), Self::load_part(high));
                 unsafe {
                     let evens = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
-                    let low = _mm512_maskz_loadu_ps(all as __mmask16, values.as_ptr());
-                    let high = _mm512_maskz_loadu_ps((all >> 16) as __mmask16, values.as_ptr().wrapping_add(16));
                     let found = _mm512_permutex2var_ps(low, evens, high);
-                    _mm512_mask_storeu_ps(out[at..].as_mut_ptr(), ((1u32 << count) - 1) as __mmask16, found);
+                    found.store_part(&mut out[at..][..count]);
                 }
                 at += count;
             }

@@ -2,6 +2,7 @@
 
 mod access;
 mod blocked;
+mod chain;
 mod columns;
 mod constant;
 mod epilogue;

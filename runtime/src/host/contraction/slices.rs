@@ -21,13 +21,13 @@ use crate::host::vector::mathematics::{
 use crate::host::vector::processor::{Processor, vectorised};
 
 /// A position among a program's operations: its value.
-type Slot = usize;
+pub(super) type Slot = usize;
 
 /// Most operations of a program.
 const MOST_SLOTS: usize = 40;
 
 #[derive(Clone, Debug)]
-enum Operation {
+pub(super) enum Operation {
     One(f32),
     Sums,
     Read(Access),
@@ -135,6 +135,11 @@ impl Program {
             }
         }
         (operations.len() <= MOST_SLOTS).then_some(Self(operations))
+    }
+
+    /// Its operations, each after those whose values it takes.
+    pub(super) fn operations(&self) -> &[Operation] {
+        &self.0
     }
 
     /// Whether an axis and the one inside of it, over `extent` values, are like one axis to all that is read and written.
