@@ -176,6 +176,8 @@ pub(super) struct Memory<'m> {
     pub(super) staged: Vec<StagedValues>,
     /// Where faulty indices are noted.
     pub(super) faults: &'m IndexFaults,
+    /// The number of the run among those of all sessions.
+    pub(super) run: u64,
     /// Where the rOperator's reads and writes begin, in bytes.
     pub(super) bases: &'m [i64],
 }

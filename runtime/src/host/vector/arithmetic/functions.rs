@@ -277,6 +277,7 @@ fn convert<I>(processor, types: [ElementType; 2], of: Slot, to: Slot, count: usi
         (Kind::Word, Kind::Double) => map(frame, of, to, count, |x: i32| f64::from(x)),
         (Kind::Word, Kind::Word) => map(frame, of, to, count, |x: i32| arithmetic::wrap(into, x.into()) as i32),
         (Kind::Word, Kind::Long) => map(frame, of, to, count, |x: i32| arithmetic::wrap(into, x.into())),
+        (Kind::Long, Kind::Word) if into == ElementType::I32 => map(frame, of, to, count, |x: i64| x as i32),
         (Kind::Long, Kind::Single) if into == ElementType::F32 => match from {
             ElementType::U64 => map(frame, of, to, count, |x: i64| x as u64 as f32),
             _ => map(frame, of, to, count, |x: i64| x as f32),
