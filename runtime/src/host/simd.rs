@@ -341,3 +341,63 @@ mod x86 {
         }
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::vector::processor::{Processor, of_vectors};
+
+    of_vectors! {
+    fn check_copies<V>(processor) {
+        let values: Vec<f32> = (0..200).map(|at| at as f32).collect();
+        for count in [0, 1, 7, 16, 17, 33, 64] {
+            let mut out = vec![-1.0; count + 1];
+            V::copy(&values[..count], &mut out[..count]);
+            assert!(out[..count] == values[..count] && out[count] == -1.0, "{count} copied");
+            for step in [2, 3, 4, 5] {
+                let few = count.min(199 / step);
+                V::copy_every(&values[..(few * step).saturating_sub(step - 1)], step, &mut out[..few]);
+                assert!((0..few).all(|at| out[at] == (at * step) as f32), "{few} copied, one of {step}");
+            }
+        }
+        let mut places = Places::none(40);
+        (0..40).filter(|at| at % 3 != 0).for_each(|at| places.set(at, at * 7 % 50));
+        let mut out = [f32::NAN; 48];
+        V::gather(&values, &places, -2.0, &mut out);
+        assert!((0..40).all(|at| out[at] == if at % 3 == 0 { -2.0 } else { (at * 7 % 50) as f32 }), "gathered");
+    }
+    }
+
+    of_vectors! {
+    fn check_parts<V>(processor) {
+        let values: Vec<f32> = (1..=20).map(|at| at as f32).collect();
+        for count in 0..=V::LANES {
+            let mut out = [0.0; MOST_LANES];
+            V::load_part(&values[..count]).store(&mut out);
+            assert!(out[..count] == values[..count] && out[count..].iter().all(|value| *value == 0.0), "{count} loaded");
+            let mut out = [-1.0; MOST_LANES];
+            V::load(&values).store_part(&mut out[..count]);
+            assert!(out[..count] == values[..count] && out[count..].iter().all(|value| *value == -1.0), "{count} stored");
+        }
+        let mut out = [0.0; MOST_LANES];
+        V::load(&values).store_some(0b1010, &mut out);
+        assert_eq!(out[..2], [2.0, 4.0]);
+        V::splat(f32::NAN).at_least(V::splat(0.0)).store(&mut out);
+        assert!(out[0].is_nan(), "a bound leaves NaN");
+        V::splat(f32::NAN).at_most(V::splat(0.0)).store(&mut out);
+        assert!(out[0].is_nan(), "a bound leaves NaN");
+        V::splat(-3.0).at_least(V::splat(-1.0)).multiply(V::splat(2.0)).at_most(V::splat(-4.0)).store(&mut out);
+        assert_eq!(out[0], -4.0);
+    }
+    }
+
+    #[test]
+    fn slices_are_copied_in_vectors() {
+        [Processor::default(), Processor::detect()].into_iter().for_each(check_copies);
+    }
+
+    #[test]
+    fn parts_of_vectors_are_loaded_and_stored() {
+        [Processor::default(), Processor::detect()].into_iter().for_each(check_parts);
+    }
+}

@@ -93,6 +93,7 @@ mod tests {
     use super::*;
     use crate::host::indices::IndexFaults;
     use crate::host::memory::{Memory, SharedArena};
+    use crate::host::simd::MOST_LANES;
 
     /// Windows of a convolution over images of two channels.
     #[derive(Clone, Copy, Debug)]
@@ -104,7 +105,8 @@ mod tests {
     }
 
     const FILL: f32 = -1.0;
-    const CHANNELS: usize = 2;
+    /// As many as are copied together.
+    const CHANNELS: usize = 5;
 
     impl Convolution {
         fn windows(&self, dimension: usize) -> usize {
@@ -174,7 +176,7 @@ mod tests {
             };
             let rows = range(first, tile[0], convolution.windows(0));
             let ranges = [rows, range(0, tile[1], convolution.windows(1))];
-            let mut values = vec![f32::NAN; planes.channel() * CHANNELS];
+            let mut values = vec![f32::NAN; planes.channel() * CHANNELS + MOST_LANES];
             planes.copy(0..CHANNELS, &ranges, &[first as i64, 0, 0, 0, 0], &memory, &mut values);
             let [_, _, _, tap_rows, tap_columns] = convolution.extents();
             for (step, offset) in offsets.iter().enumerate() {
