@@ -5,6 +5,7 @@ use warpweave_graph::expr::{Index, Literal, ReadId};
 use warpweave_graph::numerics::{Class, FloatFormat};
 use warpweave_graph::{ElementType, minifloat};
 
+use super::arithmetic::halves;
 use super::arithmetic::mathematics::{single_of_bfloat, single_of_half};
 use super::arithmetic::processor::{Processor, vectorised};
 use super::frame::{Frame, Kind, Number, Slot};
@@ -171,9 +172,27 @@ fn each<const N: usize, T: Number>(
     }
 }
 
-vectorised! {
 /// Loads singles from byte `offset` of a space on, `stride` bytes apart.
-pub(crate) fn load_singles<I>(processor, memory: &Memory, space: HostSpace, element: ElementType, offset: i64, stride: i64, out: &mut [f32]) {
+pub(crate) fn load_singles(
+    processor: Processor,
+    memory: &Memory,
+    space: HostSpace,
+    element: ElementType,
+    offset: i64,
+    stride: i64,
+    out: &mut [f32],
+) {
+    if element == ElementType::F16
+        && stride == element.bytes() as i64
+        && let Some(bytes) = memory.bytes(space, offset, element.bytes() * out.len())
+    {
+        return halves::decode(processor, bytes.as_chunks().0, out);
+    }
+    load_each(processor, memory, space, element, offset, stride, out);
+}
+
+vectorised! {
+fn load_each<I>(processor, memory: &Memory, space: HostSpace, element: ElementType, offset: i64, stride: i64, out: &mut [f32]) {
     match element.class() {
         Class::Float(FloatFormat::Half) => each(memory, space, offset, stride, out, |bytes| {
             single_of_half(u16::from_le_bytes(bytes))

@@ -25,7 +25,7 @@ mod window;
 
 use warpweave_graph::expr::Range;
 
-pub(super) use arithmetic::{functions, mathematics, processor};
+pub(super) use arithmetic::{functions, halves, mathematics, processor};
 pub(crate) use frame::{Counts, Frame};
 pub(crate) use group::{Group, Scratch, Shared};
 pub(crate) use known_groups::KnownGroups;

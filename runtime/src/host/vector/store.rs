@@ -3,7 +3,8 @@
 use warpweave_graph::numerics::{Class, FloatFormat};
 use warpweave_graph::{ElementType, minifloat};
 
-use super::arithmetic::mathematics::{bfloat_of_single, half_of_single};
+use super::arithmetic::halves;
+use super::arithmetic::mathematics::bfloat_of_single;
 use super::frame::{Frame, Kind, Slot};
 use super::place::{Chunk, Here, Indirect, LaneAxes, Line};
 use crate::host::memory::{Base, Memory, SharedArena, place};
@@ -84,12 +85,10 @@ impl Store {
                 }
                 blocks(values, of.is_uniform, from, count, |values, at| match element.class() {
                     Class::Float(FloatFormat::Half) => {
-                        write(
-                            target,
-                            encoded(values, |value| half_of_single(value).to_le_bytes()).as_flattened(),
-                            at,
-                            2,
-                        );
+                        let mut codes = [[0; 2]; BLOCK];
+                        let codes = &mut codes[..values.len()];
+                        halves::encode(frame.processor(), values, codes);
+                        write(target, codes.as_flattened(), at, 2);
                     }
                     Class::Float(FloatFormat::BFloat16) => {
                         write(

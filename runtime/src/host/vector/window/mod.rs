@@ -11,9 +11,9 @@ mod taps;
 mod values;
 
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{AxisId, Index, Reducer};
+use warpweave_graph::expr::{AxisId, Index, Reducer, TensorExpr};
 
-use super::frame::{CAPACITY, Counts, Frame, Slot};
+use super::frame::{CAPACITY, Counts, Frame, Kind, Slot};
 use super::lanes::{Extent, Order};
 use super::place::{Chunk, LaneAxes};
 use super::stage::{StageReads, scalar_indices};
@@ -76,19 +76,25 @@ struct Found<'s> {
     points: Vec<Vec<i64>>,
 }
 
-/// The order of axes that suits the windows of stages that are evaluated together; none if there are none.
+/// The order of axes that suits the windows of stages that are evaluated together; none if there is none.
 pub(crate) fn order(stages: &[&StageReads], tile: &[Extent], is_whole: &dyn Fn(usize) -> bool) -> Option<Order> {
     let found: Vec<Option<Found>> = stages.iter().map(|stage| Found::new(stage, tile)).collect();
     let axes = found.iter().flatten().next()?.axes();
-    let indices: Vec<&Index> = stages
-        .iter()
-        .zip(&found)
-        .flat_map(|(stage, found)| match found.as_ref().filter(|found| found.axes() == axes) {
-            Some(found) => found.other_indices(stage),
-            None => stage.indices(),
-        })
-        .collect();
-    Some(Order::of_windows(tile, axes, &indices, is_whole))
+    let own = |found: &'_ Option<Found>| found.as_ref().is_some_and(|found| found.axes() == axes);
+    let mut indices: Vec<&Index> = Vec::new();
+    for (stage, found) in stages.iter().zip(&found) {
+        match found.as_ref().filter(|found| found.axes() == axes) {
+            Some(found) => indices.extend(found.other_indices(stage)),
+            None => indices.extend(stage.indices()),
+        }
+    }
+    let order = Order::of_windows(tile, axes, &indices, is_whole);
+    // What windows move over does not move along planes as other reads do: such an order suits nothing but windows.
+    let accumulators = Slot { kind: Kind::Single, number: 0, is_uniform: false };
+    let is_window = |stage: &StageReads| Window::new(stage, &order, tile, accumulators, Counts::default()).is_some();
+    let mut windows = stages.iter().zip(&found).filter(|(_, found)| own(found));
+    let suits = order.merged.is_empty() || windows.all(|(stage, _)| is_window(stage));
+    suits.then_some(order)
 }
 
 impl<'s> Found<'s> {
@@ -110,28 +116,20 @@ impl<'s> Found<'s> {
         let mut columns = dimension(last).filter(|columns| is_long(columns.axis))?;
         let before = last.checked_sub(1).filter(|_| has_rows);
         let found = before.and_then(|at| dimension(at).map(|rows| (at, rows)));
-        let found = found.filter(|(_, rows)| is_long(rows.axis) || rows.tap_count() > 1);
-        let row_index = found.as_ref().map(|(at, _)| &read.index[*at]);
-        let mut rows = found.as_ref().map_or(WindowDimension::SINGLE, |(_, rows)| rows.clone());
-        let others = (0..last).filter(|at| found.as_ref().map(|(row, _)| row) != Some(at));
-        let are_still = others.into_iter().all(|at| {
-            let (mut is_still, mut is_indirect) = (true, false);
-            let mut of = |axis: usize| is_still &= axis < rank && Some(axis) != rows.axis && Some(axis) != columns.axis;
-            read.index[at].visit(&mut |axis| of(axis.index()), &mut |_| is_indirect = true);
-            is_still && !is_indirect
-        });
+        let (row, mut rows) = match found.filter(|(_, rows)| is_long(rows.axis) || rows.tap_count() > 1) {
+            Some((at, rows)) => (Some(at), rows),
+            None => (None, WindowDimension::SINGLE),
+        };
         let are_bounds = form.conditions.iter().all(|condition| {
-            columns.narrow(&read.index[last], condition) || row_index.is_some_and(|index| rows.narrow(index, condition))
+            let of_rows = row.is_some_and(|row| rows.narrow(&read.index[row], condition));
+            of_rows || columns.narrow(&read.index[last], condition)
         });
-        let own: Vec<usize> = [&rows, &columns].iter().flat_map(|of| of.taps.iter().map(|tap| tap.axis)).collect();
-        let reduced: Vec<Extent> = expr.reduced().map(|axis| (axis.index(), expr.axes[axis].extent)).collect();
-        let count: usize = reduced.iter().map(|(_, extent)| extent).product();
-        let are_taps = reduced.iter().all(|(axis, extent)| *extent == 1 || own.contains(axis));
-        let are_few = (1..=MOST_TAPS).contains(&count) && rows.phases().max(columns.phases()) <= MOST_PHASES;
-        let is_plane = rows.axis != columns.axis && are_still && are_bounds && are_taps && are_few;
-        let is_window = is_plane && move_together(expr, &form, [&rows, &columns]);
-        let points = is_window.then(|| (0..count).map(|number| tap_point(expr.axes.len(), &reduced, number)).collect());
-        Some(Self { form, rows, columns, points: points? })
+        let mut others = (0..last).filter(|at| Some(*at) != row).map(|at| &read.index[at]);
+        let are_still = others.all(|index| is_still(index, rank, [&rows, &columns]));
+        let points =
+            tap_points(expr, [&rows, &columns]).filter(|_| are_bounds && are_still && rows.axis != columns.axis)?;
+        let is_window = move_together(expr, &form, [&rows, &columns]);
+        is_window.then_some(Self { form, rows, columns, points })
     }
 
     /// The axes along which windows move.
@@ -211,9 +209,9 @@ impl Window {
         let first = axis.map_or(0, |axis| point[axis]);
         for start in (0..planes).step_by(together) {
             let count = together.min(planes - start);
-            let stack = Stack { axis, first: first + start as i64, count, dimensions: [rows, columns] };
+            let stack = Stack { axis, first: first + start as i64, count, dimensions: [rows, columns], fill: *fill };
             stack.enter(0, point);
-            values.copy(&stack, cover, point, memory, frame, *fill, buffer);
+            values.copy(&stack, cover, point, memory, frame, buffer);
             let factors = match factors {
                 Some(factors) => factors.of_planes(&stack, point, memory, frame, copied),
                 None => (&[1f32; MOST_TAPS][..], 0),
@@ -235,6 +233,8 @@ struct Stack<'w> {
     count: usize,
     /// Their rows and columns.
     dimensions: [&'w WindowDimension; 2],
+    /// The value where nothing is read.
+    fill: f32,
 }
 
 impl Stack<'_> {
@@ -242,6 +242,25 @@ impl Stack<'_> {
     fn enter(&self, number: usize, point: &mut [i64]) {
         self.axis.into_iter().for_each(|axis| point[axis] = self.first + number as i64);
     }
+}
+
+/// Whether an index depends neither on taps nor on the axes of windows.
+fn is_still(index: &Index, rank: usize, [rows, columns]: [&WindowDimension; 2]) -> bool {
+    let (mut is_still, mut is_indirect) = (true, false);
+    let mut of = |axis: usize| is_still &= axis < rank && Some(axis) != rows.axis && Some(axis) != columns.axis;
+    index.visit(&mut |axis| of(axis.index()), &mut |_| is_indirect = true);
+    is_still && !is_indirect
+}
+
+/// The points of the taps, which are all that is reduced; `None` if they are too many.
+fn tap_points(expr: &TensorExpr, dimensions: [&WindowDimension; 2]) -> Option<Vec<Vec<i64>>> {
+    let own: Vec<usize> = dimensions.iter().flat_map(|of| of.taps.iter().map(|tap| tap.axis)).collect();
+    let reduced: Vec<Extent> = expr.reduced().map(|axis| (axis.index(), expr.axes[axis].extent)).collect();
+    let count: usize = reduced.iter().map(|(_, extent)| extent).product();
+    let are_taps = reduced.iter().all(|(axis, extent)| *extent == 1 || own.contains(axis));
+    let are_few = (1..=MOST_TAPS).contains(&count) && dimensions.iter().all(|of| of.phases() <= MOST_PHASES);
+    let point = |number: usize| tap_point(expr.axes.len(), &reduced, number);
+    (are_taps && are_few).then(|| (0..count).map(point).collect())
 }
 
 /// The coordinates of a tap of this number, the last axis fastest.

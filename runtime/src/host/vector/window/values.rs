@@ -77,9 +77,9 @@ impl Values {
         point: &mut [i64],
         memory: &Memory,
         frame: &mut Frame,
-        fill: f32,
         out: &mut [f32],
     ) {
+        let fill = planes.fill;
         if cover.is_empty() {
             return cover.fill(planes.count, fill, out);
         }
