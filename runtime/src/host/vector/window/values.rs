@@ -57,7 +57,7 @@ impl Values {
             let along = |axis: usize| index.coefficient(AxisId::from_index(axis));
             let Place::Line(line) = Place::new(index, lanes, &|_| false) else { return None };
             let are_lines = columns.measure(along) && rows.measure(along);
-            return are_lines.then(|| (Self::Memory { space: *space, element: *element, base: *base, line }, pinned));
+            return are_lines.then_some((Self::Memory { space: *space, element: *element, base: *base, line }, pinned));
         }
         let shifts = [shifts(rows)?, shifts(columns)?];
         let mut expr = stage.expr.clone();
