@@ -26,6 +26,9 @@ enum Link {
     Store(Access),
 }
 
+/// Vectors that pass through all links together.
+const TOGETHER: usize = 4;
+
 /// Most links of a chain.
 const MOST_LINKS: usize = 12;
 
@@ -163,9 +166,9 @@ fn run<V>(processor, sheet: &Sheet<'_>, links: &[Placed<'_>]) {
     for row in 0..sheet.rows {
         let sums = &sheet.sums[row * sheet.stride..][..sheet.columns];
         let mut at = 0;
-        while sums.len() - at >= 4 * V::LANES {
-            block::<V, 4>(links, row, at, &sums[at..]);
-            at += 4 * V::LANES;
+        while sums.len() - at >= TOGETHER * V::LANES {
+            block::<V, TOGETHER>(links, row, at, &sums[at..]);
+            at += TOGETHER * V::LANES;
         }
         while sums.len() - at >= V::LANES {
             block::<V, 1>(links, row, at, &sums[at..]);

@@ -8,7 +8,7 @@ use super::super::frame::Frame;
 use super::super::load::load_singles;
 use super::super::place::{Here, Indirect, LaneAxes, Line, Place};
 use super::super::stage::{Source, StageReads};
-use super::Stack;
+use super::stack::Stack;
 use crate::host::memory::{Base, HostSpace, Memory};
 
 /// A factor a tap, the same for all windows of a plane.

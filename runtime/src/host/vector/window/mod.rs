@@ -6,6 +6,7 @@
 
 mod factors;
 mod form;
+mod stack;
 mod tapping;
 mod taps;
 mod values;
@@ -23,18 +24,15 @@ use crate::host::memory::Memory;
 use crate::host::window_dimension::WindowDimension;
 use factors::Factors;
 use form::Form;
-use tapping::Tapping;
-use taps::Tapped;
+use stack::Stack;
+use tapping::{MOST_TAPS, Tap, Tapping};
+use taps::{BLOCK, Tapped};
 use values::{Values, move_together};
 
 /// Singles that windows are reduced in.
 pub(crate) const BUFFER: usize = PLANE + BLOCK + TOGETHER;
 /// Most values of all planes of a window's chunk.
 const PLANE: usize = 16 << 10;
-/// Values beyond the last plane that are read and mean nothing.
-const BLOCK: usize = 64;
-/// The most taps of a window.
-const MOST_TAPS: usize = 128;
 /// Values that are copied before any is reduced: a processor reads anew what it has written a while ago.
 const TOGETHER: usize = 4 << 10;
 
@@ -50,13 +48,6 @@ pub(crate) struct Window {
     accumulators: Slot,
     /// What the rows of a chunk are.
     chunks: Chunks,
-}
-
-/// A tap: its residues, and whole steps beyond them.
-#[derive(Clone, Copy, Debug)]
-struct Tap {
-    plane: [usize; 2],
-    steps: [usize; 2],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -200,7 +191,7 @@ impl Window {
             Chunks::Planes { axis, width: None } => (axis, chunk.rows, (1, chunk.columns)),
             Chunks::Planes { axis, width: Some(width) } => (axis, chunk.rows, (chunk.columns / width, width)),
         };
-        let tapping = Tapping::new(self, point, windows, *reducer == Reducer::Sum);
+        let tapping = Tapping::new([rows, columns], taps, point, windows, *reducer == Reducer::Sum);
         let (cover, runs, offsets) = (&tapping.cover, &tapping.runs, tapping.offsets(taps.len()));
         let (length, processor) = (cover.length(), frame.processor());
         let together = (TOGETHER / length).clamp(1, planes);
@@ -221,26 +212,6 @@ impl Window {
         }
         axis.into_iter().for_each(|axis| point[axis] = first);
         frame.put(*accumulators, out);
-    }
-}
-
-/// Planes one after another.
-struct Stack<'w> {
-    /// Their axis.
-    axis: Option<usize>,
-    /// The value of the first.
-    first: i64,
-    count: usize,
-    /// Their rows and columns.
-    dimensions: [&'w WindowDimension; 2],
-    /// The value where nothing is read.
-    fill: f32,
-}
-
-impl Stack<'_> {
-    /// Goes to a plane.
-    fn enter(&self, number: usize, point: &mut [i64]) {
-        self.axis.into_iter().for_each(|axis| point[axis] = self.first + number as i64);
     }
 }
 

@@ -1,12 +1,21 @@
 //! Where the windows of a chunk lie in its planes.
 
-use super::{MOST_TAPS, Window};
 use crate::host::cover::{Cover, Covered};
 use crate::host::simd::MOST_LANES;
 use crate::host::window_dimension::WindowDimension;
 
+/// The most taps of a window.
+pub(super) const MOST_TAPS: usize = 128;
+
 /// Most elements of a plane that are reduced as one run, with what lies between rows of windows.
 const MOST_JOINED: usize = 256;
+
+/// A tap: its residues, and whole steps beyond them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tap {
+    pub(super) plane: [usize; 2],
+    pub(super) steps: [usize; 2],
+}
 
 /// The planes of a chunk, and where its windows lie in them.
 pub(super) struct Tapping {
@@ -48,8 +57,13 @@ impl Runs {
 
 impl Tapping {
     /// So many rows and columns of windows from a point on.
-    pub(super) fn new(window: &Window, point: &[i64], (rows, columns): (usize, usize), joins: bool) -> Self {
-        let (row_dimension, column_dimension) = (&window.rows, &window.columns);
+    pub(super) fn new(
+        [row_dimension, column_dimension]: [&WindowDimension; 2],
+        taps: &[Tap],
+        point: &[i64],
+        (rows, columns): (usize, usize),
+        joins: bool,
+    ) -> Self {
         let first = |dimension: &WindowDimension| dimension.axis.map_or(0, |axis| point[axis]);
         let cover = Cover {
             height: rows + row_dimension.reach(),
@@ -58,7 +72,7 @@ impl Tapping {
             columns: Covered::new(column_dimension, first(column_dimension), columns),
         };
         let mut offsets = [0; MOST_TAPS];
-        for (offset, tap) in offsets.iter_mut().zip(&window.taps) {
+        for (offset, tap) in offsets.iter_mut().zip(taps) {
             *offset = cover.plane(tap.plane[0], tap.plane[1]) + tap.steps[0] * cover.pitch + tap.steps[1];
         }
         let runs = Runs::new(rows, columns, cover.pitch, joins);

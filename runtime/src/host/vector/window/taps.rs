@@ -4,9 +4,14 @@ use warpweave_graph::expr::Reducer;
 
 use super::super::arithmetic::functions::{maximum, minimum};
 use super::super::arithmetic::processor::{Processor, of_vectors, vectorised};
-use super::BLOCK;
 use super::tapping::Runs;
 use crate::host::simd::{MOST_LANES, Vector};
+
+/// Values beyond the last plane that are read and mean nothing.
+pub(super) const BLOCK: usize = 64;
+
+/// Short runs that are summed together.
+const TOGETHER: usize = 4;
 
 /// Lanes of a small block.
 const SMALL_BLOCK: usize = 8;
@@ -40,7 +45,15 @@ fn sums<V>(processor, of: &Tapped<'_>, out: &mut [f32]) {
     let mut to = 0;
     for number in 0..of.count {
         let (planes, factors) = (&of.planes[number * length..], &factors[number * stride..][..offsets.len()]);
-        for run in 0..runs.count {
+        let mut first = 0;
+        if runs.windows.is_none() && runs.length <= V::LANES {
+            while runs.count - first >= TOGETHER {
+                let planes = &planes[first * runs.pitch..];
+                sum_rows::<V, TOGETHER>(planes, offsets, factors, runs, &mut out[to..]);
+                (first, to) = (first + TOGETHER, to + TOGETHER * runs.length);
+            }
+        }
+        for run in first..runs.count {
             let mut at = 0;
             while at < runs.length {
                 let (planes, out) = (&planes[run * runs.pitch + at..], &mut out[to..]);
@@ -56,6 +69,34 @@ fn sums<V>(processor, of: &Tapped<'_>, out: &mut [f32]) {
         }
     }
 }
+}
+
+/// The sums of so many runs of no more than a vector. What a store writes beyond its run the next one writes anew.
+#[inline(always)]
+fn sum_rows<V: Vector, const ROWS: usize>(
+    planes: &[f32],
+    offsets: &[usize],
+    factors: &[f32],
+    runs: &Runs,
+    out: &mut [f32],
+) {
+    let mut sums = [V::splat(0.0); ROWS];
+    let reach = (ROWS - 1) * runs.pitch + V::LANES;
+    let mut tap = 0;
+    while tap < offsets.len() {
+        let (factor, values) = (V::splat(factors[tap]), &planes[offsets[tap]..][..reach]);
+        let mut row = 0;
+        while row < ROWS {
+            sums[row] = V::load(&values[row * runs.pitch..]).multiply_add(factor, sums[row]);
+            row += 1;
+        }
+        tap += 1;
+    }
+    let mut row = 0;
+    while row < ROWS {
+        sums[row].store(&mut out[row * runs.length..]);
+        row += 1;
+    }
 }
 
 /// The sums of so many vectors of a run from an element on; returns how many are written.
