@@ -11,7 +11,7 @@ use super::arithmetic::processor::{Processor, vectorised};
 use super::frame::{Frame, Kind, Number, Slot};
 use super::place::{Bounds, Chunk, Here, Indirect, LaneAxes, Place};
 use crate::host::indices::HostIndexChecks;
-use crate::host::memory::{Base, HostSpace, Memory};
+use crate::host::memory::{Base, HostSpace, Memory, SINGLE_BYTES};
 
 /// A read of elements of a buffer; positions are in elements from the base on.
 #[derive(Clone, Debug)]
@@ -182,6 +182,12 @@ pub(crate) fn load_singles(
     stride: i64,
     out: &mut [f32],
 ) {
+    if element == ElementType::F32
+        && stride == SINGLE_BYTES as i64
+        && let Some(values) = memory.singles(space, offset, out.len())
+    {
+        return out.copy_from_slice(values);
+    }
     if element == ElementType::F16
         && stride == element.bytes() as i64
         && let Some(bytes) = memory.bytes(space, offset, element.bytes() * out.len())
