@@ -3,9 +3,11 @@
 Each model is exported, or read where a file is named, and compiled for the host once. Then rounds of `warpweave bench --device host`
 and of ONNX Runtime take turns; each round repeats runs in one process after a warm-up. Printed are the ratios of the shortest times
 and of the medians, and the peak memory of both processes. Before a round the script waits until the machine is idle, up to --patience
-seconds, and marks what was measured beside other work. --write writes the table of docs/results/host.md.
+seconds, and marks what was measured beside other work. --write writes the tables of docs/results/host.md. A model may be followed by
+`,reduced`, which is its reduced form on one thread, and by `,batch=N`. With two threads or more, some models are timed on one thread
+as well, which shows how they scale.
 
-    PYTHONPATH=.onnxruntime python3 scripts/compare_host.py [MODEL|FILE.onnx ...] [--threads 2] [--batch 1] [--write docs/results/host.md]
+    PYTHONPATH=.onnxruntime python3 scripts/compare_host.py [MODEL[,reduced][,batch=N]|FILE.onnx ...] [--threads 2] [--write docs/results/host.md]
 """
 
 import argparse
@@ -21,7 +23,10 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODELS = ["resnet50", "vgg16", "bert_base_128", "gpt2", "vit_b_16", "mobilenet_v2", "densenet121", "inception_v3", "nasnet",
-          "lstm_tc", "dlrm", "seq2seq", "deepspeech2"]
+          "lstm_tc", "dlrm", "seq2seq", "deepspeech2", "resnet50,batch=16", "alexnet,reduced", "vgg16,reduced", "resnet50,reduced",
+          "densenet121,reduced", "mobilenet_v2,reduced", "nasnet,reduced"]
+# Models that are timed on one thread as well.
+SCALED = ["resnet50", "bert_base_128"]
 # Runnable tasks beyond this many, besides this script, are other work.
 IDLE_TASKS = 0.5
 
@@ -102,24 +107,47 @@ def measured(command):
     return json.loads(text), usage.ru_maxrss
 
 
-def compare(arguments, name, scratch):
-    """Times of both and their peak memory."""
-    model = pathlib.Path(name)
+class Case:
+    """A model as it is measured."""
+
+    def __init__(self, text, threads):
+        self.name, *options = text.split(",")
+        self.is_reduced = "reduced" in options
+        self.batch = next((int(option.removeprefix("batch=")) for option in options if option.startswith("batch=")), 1)
+        self.threads = 1 if self.is_reduced else threads
+
+    def label(self, threads):
+        parts = [pathlib.Path(self.name).stem]
+        parts += ["reduced"] * self.is_reduced + [f"batch {self.batch}"] * (self.batch != 1)
+        parts += [f"{self.threads} thread"] * (self.threads != threads)
+        return ", ".join(parts)
+
+
+def prepare(arguments, case, scratch):
+    """The model, its bundle and its inputs, and the seconds that compiling took."""
+    model = pathlib.Path(case.name)
     if model.suffix != ".onnx":
-        model = scratch / f"{name}.onnx"
-        export = [arguments.warpweave, "models", "export", name, "-o", model, "--batch", str(arguments.batch)]
+        model = scratch / f"{case.name}.onnx"
+        export = [arguments.warpweave, "models", "export", case.name, "-o", model, "--batch", str(case.batch)]
+        export += ["--reduced"] * case.is_reduced
         subprocess.run([str(part) for part in export], check=True, capture_output=True)
     bundle, arrays = scratch / "model.weave", scratch / "arrays.npz"
     start = time.monotonic()
     compiling = [arguments.warpweave, "compile", model, "-o", bundle, "--target", "host"]
     subprocess.run([str(part) for part in compiling], check=True, capture_output=True)
-    found = {"compile": time.monotonic() - start, "idle": True, "own": [], "peer": []}
-    found["size"] = bundle.stat().st_size / sum(part.stat().st_size for part in model.parent.glob(model.name + "*"))
+    seconds = time.monotonic() - start
     subprocess.run([sys.executable, "-c", INPUTS, str(model), str(arrays)], check=True)
+    return model, bundle, arrays, seconds
+
+
+def rounds(arguments, prepared, threads):
+    """Times of both and their peak memory."""
+    model, bundle, arrays, _ = prepared
+    found = {"idle": True, "own": [], "peer": []}
     milliseconds = str(int(arguments.seconds * 1000))
-    bench = [arguments.warpweave, "bench", bundle, "--device", "host", "--threads", arguments.threads, "--input", arrays,
+    bench = [arguments.warpweave, "bench", bundle, "--device", "host", "--threads", threads, "--input", arrays,
              "--duration-ms", milliseconds, "--warmup-limit-ms", milliseconds, "--json"]
-    peer = [sys.executable, "-c", PEER, model, arrays, arguments.threads, arguments.seconds]
+    peer = [sys.executable, "-c", PEER, model, arrays, threads, arguments.seconds]
     for _ in range(arguments.rounds):
         found["idle"] &= wait_until_idle(arguments.patience)
         said, found["own_kilobytes"] = measured(bench)
@@ -127,6 +155,26 @@ def compare(arguments, name, scratch):
         said, found["peer_kilobytes"] = measured(peer)
         found["peer"].extend(said["times"])
     return found
+
+
+def compare(arguments, case, scratch):
+    """What is found of a case, and its least times on one thread where it is one of those."""
+    prepared = prepare(arguments, case, scratch)
+    model, bundle, _, seconds = prepared
+    found = rounds(arguments, prepared, case.threads)
+    found["compile"] = seconds
+    found["size"] = bundle.stat().st_size / sum(part.stat().st_size for part in model.parent.glob(model.name + "*"))
+    if case.name in SCALED and case.batch == 1 and not case.is_reduced and case.threads > 1:
+        found["single"] = rounds(arguments, prepared, 1)
+    return found
+
+
+def scaling_row(name, found):
+    single = found["single"]
+    mark = "" if found["idle"] and single["idle"] else " (beside other work)"
+    own, peer = (f"{min(single[side]) * 1e3:.2f} | {min(found[side]) * 1e3:.2f} | {min(single[side]) / min(found[side]):.2f}"
+                 for side in ("own", "peer"))
+    return f"| {name}{mark} | {own} | {peer} |"
 
 
 def row(name, found):
@@ -142,13 +190,21 @@ HEAD = ["| Model | warpweave, least ms | ONNX Runtime, least ms | median ms | me
         "ONNX Runtime | Compile, s | Bundle to model |", "|---|---|---|---|---|---|---|---|---|---|---|"]
 
 
-def document(rows, arguments):
+def scaling_head(threads):
+    own = f"least ms, 1 thread | least ms, {threads} threads | Times faster"
+    return [f"| Model | warpweave, {own} | ONNX Runtime, {own} |", "|---|---|---|---|---|---|---|"]
+
+
+def document(rows, scaling, arguments):
     processor = next((line.split(":")[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
                       if line.startswith("model name")), "unknown")
     lines = ["# The host beside ONNX Runtime", "", "<!-- Written by scripts/compare_host.py --write; not by hand. -->", "",
-             f"Batch {arguments.batch}, {arguments.threads} threads of each on {os.cpu_count()} processors ({processor}), ONNX Runtime "
-             f"{importlib.metadata.version('onnxruntime')}. {arguments.rounds} rounds of", "each in turn, with the same random inputs.", ""]
-    return "\n".join(lines + HEAD + rows) + "\n"
+             f"{arguments.threads} threads of each and batch 1 unless it says otherwise, on {os.cpu_count()} processors ({processor}), ONNX "
+             f"Runtime {importlib.metadata.version('onnxruntime')}. {arguments.rounds} rounds", "of each in turn, with the same random inputs.", ""]
+    lines += HEAD + rows
+    if scaling:
+        lines += ["", "## More threads", "", *scaling_head(arguments.threads), *scaling]
+    return "\n".join(lines) + "\n"
 
 
 def main():
@@ -156,20 +212,23 @@ def main():
     parser.add_argument("models", nargs="*", help="names of `warpweave models list`, or files")
     parser.add_argument("--warpweave", type=pathlib.Path, default=ROOT / "target/release/warpweave")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.0, help="of measured runs a round")
     parser.add_argument("--patience", type=float, default=60.0, help="seconds to wait for an idle machine")
     parser.add_argument("--write", type=pathlib.Path)
     arguments = parser.parse_args()
-    rows = []
+    rows, scaling = [], []
     print("\n".join(HEAD), flush=True)
-    for name in arguments.models or MODELS:
+    for case in (Case(text, arguments.threads) for text in arguments.models or MODELS):
         with tempfile.TemporaryDirectory(prefix="warpweave-host-") as scratch:
-            rows.append(row(pathlib.Path(name).stem, compare(arguments, name, pathlib.Path(scratch))))
+            found = compare(arguments, case, pathlib.Path(scratch))
+        rows.append(row(case.label(arguments.threads), found))
         print(rows[-1], flush=True)
+        if "single" in found:
+            scaling.append(scaling_row(case.label(arguments.threads), found))
+            print(scaling[-1], flush=True)
     if arguments.write:
-        arguments.write.write_text(document(rows, arguments))
+        arguments.write.write_text(document(rows, scaling, arguments))
 
 
 if __name__ == "__main__":

@@ -39,13 +39,18 @@ const WINDOW_SHARE: f64 = 0.5;
 const GUARDED_SHARE: f64 = 8.0;
 /// What an operation of a sum of products takes: rows that lie side by side are multiplied as they stream by.
 const PRODUCT_SHARE: f64 = 0.2;
+/// Threads of a small machine. A cost is the time on as many as there may be, and on so many, and half of that on one, where all
+/// that a task takes beyond its share of the work weighs.
+const FEW_THREADS: usize = 2;
 /// Microseconds of a task beyond its work.
 pub(crate) const TASK: f64 = 1.0;
 
 impl KernelCost for HostCost {
     fn microseconds(&self, _: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        let waves = params.tiles(body).div_ceil(self.threads) as f64;
-        waves * self.task_microseconds(body, params)
+        let tiles = params.tiles(body);
+        let waves = |threads: usize| tiles.div_ceil(threads) as f64;
+        let together = waves(self.threads) + waves(FEW_THREADS) + tiles as f64 / FEW_THREADS as f64;
+        together * self.task_microseconds(body, params)
     }
 
     fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {

@@ -23,6 +23,7 @@ impl IndexFaults {
 }
 
 /// What a stage checks.
+#[derive(Default)]
 pub(super) struct HostIndexChecks(Vec<HostIndexCheck>);
 
 struct HostIndexCheck {

@@ -1,7 +1,7 @@
 //! Runs of a plan on threads: what they share, and what each does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -25,6 +25,9 @@ use super::vector::KnownGroups;
 /// Polls of a wait before the thread lets others run each time.
 const SPINS: u32 = 64;
 
+/// Runs of all sessions; 0 is none.
+static RUNS: AtomicU64 = AtomicU64::new(1);
+
 /// A plan on threads, and the state of its runs.
 pub(super) struct Launch {
     pub(super) plan: Verified,
@@ -33,6 +36,8 @@ pub(super) struct Launch {
     pub(super) faults: IndexFaults,
     weights: Arc<[u8]>,
     segments: Vec<HostSegment>,
+    /// The number of the run among those of all sessions.
+    run: AtomicU64,
     /// How often threads came to the end of a segment or node in this run.
     arrivals: AtomicUsize,
     failed: AtomicBool,
@@ -103,7 +108,7 @@ impl Launch {
         let mut uses = ConstantUses::of(segments.clone().flat_map(|segment| segment.operators().values()), memory);
         let mut pack = |operator: &ROperator, prepared: &mut HostOperator| {
             let constants =
-                Memory { arena: &arena, weights: &weights, staged: Vec::new(), faults: &faults, bases: &[] };
+                Memory { arena: &arena, weights: &weights, staged: Vec::new(), faults: &faults, run: 0, bases: &[] };
             let ended = prepared.pack_constants(operator, &constants, &mut packed);
             uses.end(&ended, &mut weights);
         };
@@ -111,7 +116,19 @@ impl Launch {
         let records = (0..threads).map(|_| Mutex::default()).collect();
         let (arrivals, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let recording = Mutex::new(None);
-        Self { plan, threads, arena, faults, weights, segments, arrivals, failed, recording, records }
+        Self {
+            plan,
+            threads,
+            arena,
+            faults,
+            weights,
+            segments,
+            run: AtomicU64::new(0),
+            arrivals,
+            failed,
+            recording,
+            records,
+        }
     }
 
     /// What a thread works in.
@@ -125,6 +142,7 @@ impl Launch {
             segment.counters.values().for_each(|counter| counter.store(0, Ordering::Relaxed));
             segment.ended.values().flatten().for_each(|ended| ended.store(false, Ordering::Relaxed));
         }
+        self.run.store(RUNS.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         self.arrivals.store(0, Ordering::Relaxed);
         self.failed.store(false, Ordering::Relaxed);
         *self.recording.lock().unwrap_or_else(PoisonError::into_inner) = recording;
@@ -153,8 +171,14 @@ impl Launch {
 
     fn run_segments(&self, thread: usize, scratch: &mut TaskScratch) -> Result<(), Failed> {
         let recording = *self.recording.lock().unwrap_or_else(PoisonError::into_inner);
-        let memory =
-            Memory { arena: &self.arena, weights: &self.weights, staged: Vec::new(), faults: &self.faults, bases: &[] };
+        let memory = Memory {
+            arena: &self.arena,
+            weights: &self.weights,
+            staged: Vec::new(),
+            faults: &self.faults,
+            run: self.run.load(Ordering::Relaxed),
+            bases: &[],
+        };
         let mut record = Record::default();
         let mut met = 0;
         for (position, (segment, prepared)) in self.plan.plan().segments.iter().zip(&self.segments).enumerate() {

@@ -84,12 +84,42 @@ impl SharedArena {
         from.is_aligned().then(|| unsafe { std::slice::from_raw_parts(from, count) })
     }
 
+    /// Singles to be written, from a byte on; none if they do not lie inside, which is noted, or if they are not aligned.
+    pub(super) fn cells(&self, offset: i64, count: usize) -> Option<Cells<'_>> {
+        let start = self.pointer(place(offset), count.checked_mul(SINGLE_BYTES)?)?.cast::<f32>();
+        start.is_aligned().then_some(Cells { start, length: count, memory: PhantomData })
+    }
+
     /// Copies bytes in.
     #[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
     pub(super) fn write(&self, offset: usize, data: &[u8]) {
         let Some(to) = self.pointer(offset, data.len()) else { return };
         // SAFETY: as for `read`; `words` hands out interior mutability.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), to, data.len()) }
+    }
+}
+
+/// Singles of the arena that an rTask writes, and others between them.
+#[derive(Clone, Copy)]
+pub(super) struct Cells<'m> {
+    start: *mut f32,
+    length: usize,
+    memory: PhantomData<&'m [f32]>,
+}
+
+impl Cells<'_> {
+    /// Gives so many of them, from a number on, to what writes them.
+    ///
+    /// # Panics
+    /// If they do not lie inside.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "others may use what is beside them")]
+    pub(super) fn write(&self, first: usize, count: usize, body: impl FnOnce(&mut [f32])) {
+        let is_inside = self.length.checked_sub(count).is_some_and(|last| first <= last);
+        assert!(is_inside, "a run lies in its memory");
+        // SAFETY: `start` is aligned and valid for `length` singles, of which the assertion holds these inside. The plan is verified:
+        // nothing else uses what an rTask writes before it ends (see the impl of Sync for the arena), and the slice ends with `body`.
+        body(unsafe { std::slice::from_raw_parts_mut(self.start.wrapping_add(first), count) });
     }
 }
 
@@ -120,6 +150,19 @@ impl<'m> Singles<'m> {
         // rTask reads is asked for, which nothing writes before it ends (see the impl of Sync for the arena).
         unsafe { &*self.start.wrapping_add(first).cast::<[f32; COUNT]>() }
     }
+
+    /// So many of them, from a number on.
+    ///
+    /// # Panics
+    /// If they do not lie inside.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "others may write beside them")]
+    pub(super) fn slice(&self, first: usize, count: usize) -> &'m [f32] {
+        let is_inside = self.length.checked_sub(count).is_some_and(|last| first <= last);
+        assert!(is_inside, "a run lies in its memory");
+        // SAFETY: as for `at`.
+        unsafe { std::slice::from_raw_parts(self.start.wrapping_add(first), count) }
+    }
 }
 
 /// Bytes of a single.
@@ -133,6 +176,8 @@ pub(super) struct Memory<'m> {
     pub(super) staged: Vec<StagedValues>,
     /// Where faulty indices are noted.
     pub(super) faults: &'m IndexFaults,
+    /// The number of the run among those of all sessions.
+    pub(super) run: u64,
     /// Where the rOperator's reads and writes begin, in bytes.
     pub(super) bases: &'m [i64],
 }

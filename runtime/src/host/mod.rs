@@ -9,6 +9,7 @@
 
 mod constant_uses;
 mod contraction;
+mod cover;
 mod delays;
 mod indices;
 mod lane_program;
@@ -24,6 +25,7 @@ mod simd;
 mod stage;
 mod staged;
 mod vector;
+mod window_dimension;
 
 use std::sync::Arc;
 use std::time::Instant;

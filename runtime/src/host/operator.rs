@@ -91,11 +91,7 @@ impl TaskScratch {
                 axes = axes.max(group.axes());
             }
         }
-        let vector = Scratch {
-            frame: Frame::new(counts),
-            point: vec![0; axes],
-            plane: vec![0.0; vector::PLANE + vector::BLOCK],
-        };
+        let vector = Scratch { frame: Frame::new(counts), point: vec![0; axes], plane: vec![0.0; vector::BUFFER] };
         let staged = (0..staged).map(|_| StagedValues::default()).collect();
         Self { vector, staged, ..Self::default() }
     }

@@ -1,5 +1,8 @@
 //! Vectors of singles.
 
+/// Most lanes of a vector.
+pub(super) const MOST_LANES: usize = 16;
+
 /// Singles that one register holds.
 ///
 /// What a type's functions do is an instruction of a processor that has them: only code for such a processor calls them.
@@ -14,13 +17,106 @@ pub(super) trait Vector: Copy {
     fn store(self, values: &mut [f32]);
     /// The sum.
     fn add(self, other: Self) -> Self;
+    /// The product.
+    fn multiply(self, other: Self) -> Self;
+    /// The larger of each lane and a bound that is no NaN; NaN where the lane is.
+    fn at_least(self, bound: Self) -> Self;
+    /// The smaller of them.
+    fn at_most(self, bound: Self) -> Self;
+    /// The values of a slice of no more than a vector, and zeros.
+    #[inline(always)]
+    fn load_part(values: &[f32]) -> Self {
+        let mut all = [0.0; MOST_LANES];
+        all[..values.len()].copy_from_slice(values);
+        Self::load(&all)
+    }
+    /// Writes as many values as a slice has, which is no longer than a vector.
+    #[inline(always)]
+    fn store_part(self, values: &mut [f32]) {
+        let mut all = [0.0; MOST_LANES];
+        self.store(&mut all);
+        values.copy_from_slice(&all[..values.len()]);
+    }
     /// `self · factor + sum`; rounded once where the processor does it at once.
     fn multiply_add(self, factor: Self, sum: Self) -> Self;
     /// The sum of the lanes, halves of them at a time.
     fn sum(self) -> f32;
+    /// Writes the lanes whose bits are set side by side to the start of a slice, which is as long as a vector. What follows them
+    /// means nothing.
+    #[inline(always)]
+    fn store_some(self, lanes: u32, values: &mut [f32]) {
+        let mut all = [0.0; MOST_LANES];
+        self.store(&mut all);
+        let some = (0..Self::LANES).filter(|lane| lanes >> lane & 1 == 1);
+        values.iter_mut().zip(some).for_each(|(value, lane)| *value = all[lane]);
+    }
+    /// Copies a slice to one of the same length.
+    #[inline(always)]
+    fn copy(values: &[f32], out: &mut [f32]) {
+        out.copy_from_slice(values);
+    }
+    /// Copies the first of every so many values until a slice is full. The last one may be the last value.
+    #[inline(always)]
+    fn copy_every(values: &[f32], step: usize, out: &mut [f32]) {
+        copy_every(values, step, out);
+    }
+    /// Copies values by their places to a slice that is as long as all places in whole vectors. What follows the last means nothing.
+    #[inline(always)]
+    fn gather(values: &[f32], places: &Places, fill: f32, out: &mut [f32]) {
+        let all = places.all[..places.vectors].iter().flatten().zip(out);
+        all.for_each(|(place, out)| *out = usize::try_from(*place).map_or(fill, |place| values[place]));
+    }
     /// Asks for the line of an address, which need not be valid.
     #[inline(always)]
     fn fetch(_address: *const f32) {}
+}
+
+#[inline(always)]
+fn copy_every(values: &[f32], step: usize, out: &mut [f32]) {
+    match step {
+        2 => first_of::<2>(values, out),
+        3 => first_of::<3>(values, out),
+        4 => first_of::<4>(values, out),
+        _ => out.iter_mut().enumerate().for_each(|(at, out)| *out = values[at * step]),
+    }
+}
+
+#[inline(always)]
+fn first_of<const STEP: usize>(values: &[f32], out: &mut [f32]) {
+    let (groups, rest) = values.as_chunks::<STEP>();
+    let (most, last) = out.split_at_mut(out.len().min(groups.len()));
+    most.iter_mut().zip(groups).for_each(|(out, group)| *out = group[0]);
+    last.iter_mut().zip(rest).for_each(|(out, value)| *out = *value);
+}
+
+/// Where values are taken from, one place after another in vectors of the most lanes.
+pub(super) struct Places {
+    /// Negative where there is none.
+    all: [[i32; MOST_LANES]; Self::MOST / MOST_LANES],
+    /// Vectors of places.
+    vectors: usize,
+    /// Beyond the greatest.
+    end: usize,
+}
+
+impl Places {
+    /// The most places.
+    pub(super) const MOST: usize = 256;
+
+    /// None of so many, at most [`Self::MOST`].
+    pub(super) fn none(count: usize) -> Self {
+        let vectors = count.div_ceil(MOST_LANES);
+        assert!(vectors <= Self::MOST / MOST_LANES, "so many places");
+        Self { all: [[-1; MOST_LANES]; Self::MOST / MOST_LANES], vectors, end: 0 }
+    }
+
+    /// Sets a place; one beyond those that fit is none.
+    pub(super) fn set(&mut self, at: usize, place: usize) {
+        if let Ok(short) = i32::try_from(place) {
+            self.all[at / MOST_LANES][at % MOST_LANES] = short;
+            self.end = self.end.max(place + 1);
+        }
+    }
 }
 
 impl Vector for [f32; 4] {
@@ -47,6 +143,21 @@ impl Vector for [f32; 4] {
     }
 
     #[inline(always)]
+    fn multiply(self, other: Self) -> Self {
+        std::array::from_fn(|lane| self[lane] * other[lane])
+    }
+
+    #[inline(always)]
+    fn at_least(self, bound: Self) -> Self {
+        std::array::from_fn(|lane| if bound[lane] > self[lane] { bound[lane] } else { self[lane] })
+    }
+
+    #[inline(always)]
+    fn at_most(self, bound: Self) -> Self {
+        std::array::from_fn(|lane| if bound[lane] < self[lane] { bound[lane] } else { self[lane] })
+    }
+
+    #[inline(always)]
     fn sum(self) -> f32 {
         (self[0] + self[2]) + (self[1] + self[3])
     }
@@ -65,12 +176,12 @@ impl Vector for [f32; 4] {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::Vector;
+    use super::{Places, Vector};
 
     // SAFETY, of all below: by the trait's contract the processor has the instruction; loads and stores are unaligned and
-    // inside of slices whose length is checked, and a prefetch of any address is a hint.
+    // inside of slices whose length is checked, of some lanes by their mask, and a prefetch of any address is a hint.
     macro_rules! vector {
-        ($vector:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $multiply_add:ident, $sum:ident) => {
+        ($vector:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $multiply:ident, $maximum:ident, $minimum:ident, $multiply_add:ident, $sum:ident $(, $own:item)*) => {
             impl Vector for $vector {
                 const LANES: usize = $lanes;
 
@@ -95,6 +206,22 @@ mod x86 {
                 }
 
                 #[inline(always)]
+                fn multiply(self, other: Self) -> Self {
+                    unsafe { $multiply(self, other) }
+                }
+
+                // Of a NaN and another value the instructions give the second.
+                #[inline(always)]
+                fn at_least(self, bound: Self) -> Self {
+                    unsafe { $maximum(bound, self) }
+                }
+
+                #[inline(always)]
+                fn at_most(self, bound: Self) -> Self {
+                    unsafe { $minimum(bound, self) }
+                }
+
+                #[inline(always)]
                 fn multiply_add(self, factor: Self, sum: Self) -> Self {
                     unsafe { $multiply_add(self, factor, sum) }
                 }
@@ -108,8 +235,17 @@ mod x86 {
                 fn fetch(address: *const f32) {
                     unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
                 }
+
+                $($own)*
             }
         };
+    }
+
+    /// The first lanes, so many of 16. Others are neither read nor written.
+    #[inline(always)]
+    fn first_lanes(count: usize) -> __mmask16 {
+        assert!(count <= 16, "no more lanes than a vector has");
+        ((1u32 << count) - 1) as __mmask16
     }
 
     #[inline(always)]
@@ -121,7 +257,19 @@ mod x86 {
         }
     }
 
-    vector!(__m256, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_fmadd_ps, sum);
+    vector!(
+        __m256,
+        8,
+        _mm256_set1_ps,
+        _mm256_loadu_ps,
+        _mm256_storeu_ps,
+        _mm256_add_ps,
+        _mm256_mul_ps,
+        _mm256_max_ps,
+        _mm256_min_ps,
+        _mm256_fmadd_ps,
+        sum
+    );
     vector!(
         __m512,
         16,
@@ -129,7 +277,127 @@ mod x86 {
         _mm512_loadu_ps,
         _mm512_storeu_ps,
         _mm512_add_ps,
+        _mm512_mul_ps,
+        _mm512_max_ps,
+        _mm512_min_ps,
         _mm512_fmadd_ps,
-        _mm512_reduce_add_ps
+        _mm512_reduce_add_ps,
+        #[inline(always)]
+        fn load_part(values: &[f32]) -> Self {
+            unsafe { _mm512_maskz_loadu_ps(first_lanes(values.len()), values.as_ptr()) }
+        },
+        #[inline(always)]
+        fn store_part(self, values: &mut [f32]) {
+            unsafe { _mm512_mask_storeu_ps(values.as_mut_ptr(), first_lanes(values.len()), self) }
+        },
+        #[inline(always)]
+        fn store_some(self, lanes: u32, values: &mut [f32]) {
+            unsafe { _mm512_storeu_ps(values[..16].as_mut_ptr(), _mm512_maskz_compress_ps(lanes as __mmask16, self)) }
+        },
+        #[inline(always)]
+        fn copy(values: &[f32], out: &mut [f32]) {
+            assert_eq!(values.len(), out.len(), "slices of the same length");
+            let mut at = 0;
+            while values.len() - at >= 16 {
+                Self::load(&values[at..]).store(&mut out[at..]);
+                at += 16;
+            }
+            Self::load_part(&values[at..]).store_part(&mut out[at..]);
+        },
+        #[inline(always)]
+        fn gather(values: &[f32], places: &Places, fill: f32, out: &mut [f32]) {
+            let (values, fill) = (&values[..places.end], Self::splat(fill));
+            let mut vector = 0;
+            while vector < places.vectors {
+                let places = &places.all[vector];
+                // Every place that is not negative is inside, and no others are read.
+                let found = unsafe {
+                    let places = _mm512_loadu_si512(places.as_ptr().cast());
+                    let are_places = _mm512_cmpge_epi32_mask(places, _mm512_setzero_si512());
+                    _mm512_mask_i32gather_ps::<4>(fill, are_places, places, values.as_ptr().cast())
+                };
+                found.store(&mut out[vector * 16..]);
+                vector += 1;
+            }
+        },
+        #[inline(always)]
+        fn copy_every(values: &[f32], step: usize, out: &mut [f32]) {
+            if step != 2 {
+                return super::copy_every(values, step, out);
+            }
+            let mut at = 0;
+            while at < out.len() {
+                let count = (out.len() - at).min(16);
+                let values = &values[2 * at..][..2 * count - 1];
+                let (low, high) = values.split_at(values.len().min(16));
+                let (low, high) = (Self::load_part(low), Self::load_part(high));
+                unsafe {
+                    let evens = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+                    let found = _mm512_permutex2var_ps(low, evens, high);
+                    found.store_part(&mut out[at..][..count]);
+                }
+                at += count;
+            }
+        }
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::vector::processor::{Processor, of_vectors};
+
+    of_vectors! {
+    fn check_copies<V>(processor) {
+        let values: Vec<f32> = (0..200).map(|at| at as f32).collect();
+        for count in [0, 1, 7, 16, 17, 33, 64] {
+            let mut out = vec![-1.0; count + 1];
+            V::copy(&values[..count], &mut out[..count]);
+            assert!(out[..count] == values[..count] && out[count] == -1.0, "{count} copied");
+            for step in [2, 3, 4, 5] {
+                let few = count.min(199 / step);
+                V::copy_every(&values[..(few * step).saturating_sub(step - 1)], step, &mut out[..few]);
+                assert!((0..few).all(|at| out[at] == (at * step) as f32), "{few} copied, one of {step}");
+            }
+        }
+        let mut places = Places::none(40);
+        (0..40).filter(|at| at % 3 != 0).for_each(|at| places.set(at, at * 7 % 50));
+        let mut out = [f32::NAN; 48];
+        V::gather(&values, &places, -2.0, &mut out);
+        assert!((0..40).all(|at| out[at] == if at % 3 == 0 { -2.0 } else { (at * 7 % 50) as f32 }), "gathered");
+    }
+    }
+
+    of_vectors! {
+    fn check_parts<V>(processor) {
+        let values: Vec<f32> = (1..=20).map(|at| at as f32).collect();
+        for count in 0..=V::LANES {
+            let mut out = [0.0; MOST_LANES];
+            V::load_part(&values[..count]).store(&mut out);
+            assert!(out[..count] == values[..count] && out[count..].iter().all(|value| *value == 0.0), "{count} loaded");
+            let mut out = [-1.0; MOST_LANES];
+            V::load(&values).store_part(&mut out[..count]);
+            assert!(out[..count] == values[..count] && out[count..].iter().all(|value| *value == -1.0), "{count} stored");
+        }
+        let mut out = [0.0; MOST_LANES];
+        V::load(&values).store_some(0b1010, &mut out);
+        assert_eq!(out[..2], [2.0, 4.0]);
+        V::splat(f32::NAN).at_least(V::splat(0.0)).store(&mut out);
+        assert!(out[0].is_nan(), "a bound leaves NaN");
+        V::splat(f32::NAN).at_most(V::splat(0.0)).store(&mut out);
+        assert!(out[0].is_nan(), "a bound leaves NaN");
+        V::splat(-3.0).at_least(V::splat(-1.0)).multiply(V::splat(2.0)).at_most(V::splat(-4.0)).store(&mut out);
+        assert_eq!(out[0], -4.0);
+    }
+    }
+
+    #[test]
+    fn slices_are_copied_in_vectors() {
+        [Processor::default(), Processor::detect()].into_iter().for_each(check_copies);
+    }
+
+    #[test]
+    fn parts_of_vectors_are_loaded_and_stored() {
+        [Processor::default(), Processor::detect()].into_iter().for_each(check_parts);
+    }
 }

@@ -36,7 +36,7 @@ pub(in crate::host) struct Blocked {
     pub(super) columns: Side,
     pub(super) placement: Placement,
     /// Tile axes of neither side.
-    batch: Vec<usize>,
+    pub(super) batch: Vec<usize>,
     pub(super) steps: Steps,
     /// Steps of a block.
     block: usize,
@@ -53,8 +53,35 @@ pub(super) struct Scratch {
     /// Elements beyond those that are multiplied where they lie.
     pub(super) rest: Runs,
     pub(super) rows: Vec<f32>,
+    /// What the panels of rows are those of, if all blocks are kept.
+    pub(super) kept: Kept,
     pub(super) columns: Vec<f32>,
     pub(super) sums: Vec<f32>,
+}
+
+/// Panels that the next rTask of an operator may multiply, too.
+#[derive(Default)]
+pub(super) struct Kept {
+    run: u64,
+    /// The operator, which stays where it is during a run.
+    operator: usize,
+    ranges: Vec<Range>,
+}
+
+impl Kept {
+    /// Whether these are the panels of an operator at these ranges in this run; from now on they are.
+    pub(super) fn replace(&mut self, run: u64, operator: usize, ranges: impl Iterator<Item = Range> + Clone) -> bool {
+        let is_kept = self.run == run && self.operator == operator && ranges.clone().eq(self.ranges.iter().copied());
+        (self.run, self.operator) = (run, operator);
+        self.ranges.clear();
+        self.ranges.extend(ranges);
+        is_kept
+    }
+
+    /// Nothing is kept any more.
+    pub(super) fn forget(&mut self) {
+        self.run = 0;
+    }
 }
 
 thread_local! {

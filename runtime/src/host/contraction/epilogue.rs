@@ -4,6 +4,7 @@ use warpweave_graph::expr::Range;
 use warpweave_plan::plan::{MemoryPlan, ROperator};
 use warpweave_plan::template::staged::StagedBox;
 
+use super::chain::{Chain, Sheet};
 use super::evaluated::finish_run;
 use super::slices::{Chunk, Program, Registers};
 use crate::host::lanes::LANES;
@@ -61,12 +62,15 @@ impl Sums<'_> {
 pub(super) struct Epilogue {
     /// All of it, if it is of singles at linear indices.
     program: Option<Program>,
+    /// The same as a chain, if it is one.
+    chain: Option<Chain>,
 }
 
 impl Epilogue {
     /// That of an operator.
     pub(super) fn new(operator: &ROperator, memory: &MemoryPlan, boxes: &[StagedBox]) -> Self {
-        Self { program: Program::new(operator, memory, boxes) }
+        let program = Program::new(operator, memory, boxes);
+        Self { chain: program.as_ref().and_then(Chain::new), program }
     }
 
     /// Computes and stores all outputs of a tile.
@@ -90,13 +94,15 @@ impl Epilogue {
                 count *= length(outer);
             }
         }
+        let chain = self.chain.as_ref().filter(|_| step == Some(1));
         let most = match &self.program {
+            Some(program) if chain.is_some() && program.is_linear_along(innermost) => usize::MAX,
             Some(program) if program.is_linear_along(innermost) => Registers::LENGTH,
             Some(_) => 1,
             None => LANES,
         };
         let joins_rows = |axis: &mut usize| self.program.as_ref().is_some_and(|program| program.is_linear_along(*axis));
-        let row_axis = Some(&mut axes).filter(|_| count * 2 <= most).and_then(|axes| axes.pop_if(joins_rows));
+        let row_axis = Some(&mut axes).filter(|_| count <= most / 2).and_then(|axes| axes.pop_if(joins_rows));
         let rows = row_axis.map_or(1, length);
         let line = Line { innermost, count, step: step.unwrap_or(0), row_axis, most };
         let row_step = row_axis.map_or(0, |axis| sums.along(tile, axis));
@@ -111,6 +117,18 @@ impl Epilogue {
                     point[axis] = tile[axis].minimum + first as i64;
                 }
                 let values = &sums.values[start + first * row_step..];
+                let sheet = Sheet {
+                    point: &point,
+                    axis: innermost,
+                    row_axis,
+                    rows,
+                    columns: count,
+                    stride: row_step,
+                    sums: values,
+                };
+                if line.most > Registers::LENGTH && chain.is_some_and(|chain| chain.run(&sheet, memory)) {
+                    continue;
+                }
                 self.lines(stages, memory, &mut point, (&line, rows), (values, row_step));
             }
             row_axis.into_iter().for_each(|axis| point[axis] = tile[axis].minimum);

@@ -2,6 +2,7 @@
 
 mod access;
 mod blocked;
+mod chain;
 mod columns;
 mod constant;
 mod epilogue;
@@ -14,7 +15,6 @@ mod planes;
 mod runs;
 mod side;
 mod slices;
-mod window_dimension;
 mod windows;
 
 use warpweave_graph::expr::Range;

@@ -12,7 +12,10 @@ use super::placement::Placement;
 use super::planes::{Layout, Planes};
 use super::runs::Run;
 use super::side::Place;
-use crate::host::memory::{Memory, Singles};
+use crate::host::memory::{HostSpace, Memory, Singles};
+
+/// Most singles of panels that are kept for the next rTask.
+const MOST_KEPT: usize = 16 << 10;
 
 impl Blocked {
     /// Sets the sums of the tile, whose first point there is; returns the elements from one row of them to the next.
@@ -38,8 +41,16 @@ impl Blocked {
     }
 
     fn multiply_packed(&self, size: Size, tile: &[Range], memory: &Memory, scratch: &mut Scratch) {
+        let keeps = self.keep_rows(size.rows, tile, memory, scratch);
         let Scratch { point, runs, rows, columns, sums, .. } = scratch;
         let (mut row_panels, mut column_panels) = (self.rows.constant_panels(tile), self.columns.constant_panels(tile));
+        let mut unkept = Vec::new();
+        let rows = if keeps {
+            row_panels = Some(rows);
+            &mut unkept
+        } else {
+            rows
+        };
         let mut place = Place { point, runs, tile, memory };
         for block in self.blocks() {
             let steps = (&self.steps, &block);
@@ -48,6 +59,29 @@ impl Blocked {
             let mut product = Product::new(self.kernels, (row_panels, &block), size, sums);
             product.with_panels(panels, 0);
         }
+    }
+
+    /// Packs all blocks of few rows that are no constants, unless the rTask before has; whether that is so.
+    fn keep_rows(&self, elements: usize, tile: &[Range], memory: &Memory, scratch: &mut Scratch) -> bool {
+        let Scratch { point, runs, rows, kept, .. } = scratch;
+        let singles = self.rows.panels.singles(elements) * self.steps.count();
+        let is_staged = matches!(self.rows.access.space, HostSpace::Staged(_));
+        if self.rows.packed.is_some() || is_staged || singles > MOST_KEPT || singles == 0 {
+            kept.forget();
+            return false;
+        }
+        let ranges = self.rows.axes.iter().chain(&self.batch).map(|&axis| tile[axis]);
+        if !kept.replace(memory.run, std::ptr::from_ref(self).addr(), ranges) {
+            rows.resize(rows.len().max(singles), 0.0);
+            runs.find(&self.rows.access, &self.rows.axes, tile, point);
+            for block in self.blocks() {
+                let (first, last) =
+                    (block.start * singles / self.steps.count(), block.end * singles / self.steps.count());
+                let (steps, panels) = ((&self.steps, block), self.rows.panels);
+                pack(&self.rows.access, runs, steps, panels, memory, &mut rows[first..last]);
+            }
+        }
+        true
     }
 
     /// With whole panels where they lie, if the columns lie side by side; others are packed.
@@ -69,7 +103,8 @@ impl Blocked {
             Some((run, singles))
         });
         let Some((run, singles)) = found else { return self.multiply_packed(size, tile, memory, scratch) };
-        let Scratch { point, runs, rest, rows, columns, sums } = scratch;
+        let Scratch { point, runs, rest, rows, columns, sums, kept } = scratch;
+        kept.forget();
         let mut row_panels = self.rows.constant_panels(tile);
         let (count, position) = (run.count - whole, run.position + whole as i64);
         rest.set(runs.axis, Run { first: 0, count, position });
@@ -101,7 +136,8 @@ impl Blocked {
         memory: &Memory,
         scratch: &mut Scratch,
     ) {
-        let Scratch { point, runs, rows, columns, sums, .. } = scratch;
+        let Scratch { point, runs, rows, columns, sums, kept, .. } = scratch;
+        kept.forget();
         let layout = planes.layout(tile, self.kernels.half());
         // The last panel may reach beyond the last plane.
         let length = planes.channel() * offsets.len() / planes.steps() + self.kernels.columns;

@@ -10,9 +10,10 @@ use warpweave_graph::expr::Range;
 
 use super::access::Access;
 use super::kernel::Kernels;
-use super::window_dimension::WindowDimension;
+use crate::host::cover::{Cover, Covered, Lines};
 use crate::host::memory::Memory;
-use crate::host::vector::processor::{Processor, vectorised};
+use crate::host::vector::processor::Processor;
+use crate::host::window_dimension::WindowDimension;
 
 /// The planes of a factor.
 pub(super) struct Planes {
@@ -30,9 +31,6 @@ pub(super) struct Planes {
     /// Elements from one row of a plane to the next.
     pub(super) pitch: usize,
 }
-
-/// Most residues of columns.
-pub(super) const MOST_PHASES: usize = 8;
 
 /// What copying an element takes, in the time of so many products.
 const COPY: usize = 16;
@@ -123,7 +121,7 @@ impl Planes {
         (0..channels).flat_map(|channel| self.taps.iter().map(move |tap| channel * self.channel() + tap)).collect()
     }
 
-    /// Copies what a tile covers of some channels; at `point` it begins, and reduced axes are 0.
+    /// Copies what a tile covers of some channels; at `point` it begins, and reduced axes are 0. What is written ends with a vector.
     pub(super) fn copy(
         &self,
         channels: Numbers<usize>,
@@ -133,18 +131,29 @@ impl Planes {
         out: &mut [f32],
     ) {
         let Self { access, rows, columns, height, pitch, .. } = self;
-        let start =
-            access.position.at(point) + (rows.first - rows.origin) * rows.stride + columns.first - columns.origin;
-        let inside = rows.inside(tile);
-        let line = PlaneRow::new(columns, tile, height * pitch);
-        for (channel, planes) in channels.zip(out.chunks_exact_mut(self.channel())) {
-            let start = start + self.moved(channel);
-            for (phase, planes) in planes.chunks_exact_mut(columns.phases() * height * pitch).enumerate() {
-                for row in 0..rows.count(tile) + rows.reach() {
-                    let number = phase + row * rows.step as usize;
-                    let from = inside.contains(&number).then_some(start + number as i64 * rows.stride);
-                    line.copy(access, from, memory, &mut planes[row * pitch..]);
-                }
+        let covered = |dimension: &WindowDimension| {
+            let first = dimension.axis.map_or(0, |axis| tile[axis].minimum);
+            Covered::new(dimension, first, dimension.count(tile))
+        };
+        let cover = Cover { height: *height, pitch: *pitch, rows: covered(rows), columns: covered(columns) };
+        let start = access.position.at(point) + cover.first([rows, columns]);
+        let steps = [rows.step as usize, columns.step as usize];
+        // Planes of channels that lie evenly are copied together.
+        let (together, stride) = match self.channels[..] {
+            [(axis, _)] if access.is_linear_along(axis) => (channels.len(), access.position.along(axis)),
+            _ => (1, 0),
+        };
+        let strides = usize::try_from(stride).ok().zip(usize::try_from(rows.stride).ok());
+        for (number, first) in channels.step_by(together.max(1)).enumerate() {
+            let out = &mut out[number * cover.length()..];
+            let found = strides.filter(|_| !cover.is_empty()).and_then(|(plane, row)| {
+                let lines = Lines { strides: [plane, row], steps, count: together };
+                let byte = access.byte(start + self.moved(first));
+                Some((memory.singles_apart(access.space, byte, cover.reach(&lines))?, lines))
+            });
+            match found {
+                Some((singles, lines)) => cover.copy(Processor::detect(), singles, &lines, access.fill, out),
+                None => cover.fill(together, access.fill, out),
             }
         }
     }
@@ -157,77 +166,5 @@ impl Planes {
             channel /= extent;
         }
         moved
-    }
-}
-
-/// What a row of a tile covers, the same for all rows.
-struct PlaneRow {
-    processor: Processor,
-    /// Coordinates that are read.
-    inside: Numbers<usize>,
-    /// Coordinates from one column to the next.
-    step: usize,
-    /// Columns of a plane.
-    width: usize,
-    /// Which of them are read, of the plane of each residue.
-    columns: [(usize, usize); MOST_PHASES],
-    phases: usize,
-    /// Elements from one plane to the next.
-    plane: usize,
-}
-
-impl PlaneRow {
-    fn new(dimension: &WindowDimension, tile: &[Range], plane: usize) -> Self {
-        let (step, phases) = (dimension.step as usize, dimension.phases());
-        let (inside, width) = (dimension.inside(tile), dimension.count(tile) + dimension.reach());
-        let mut columns = [(0, 0); MOST_PHASES];
-        for (phase, columns) in columns[..phases].iter_mut().enumerate() {
-            let number = |coordinate: usize| coordinate.saturating_sub(phase).div_ceil(step).min(width);
-            *columns = (number(inside.start), number(inside.end));
-        }
-        Self { processor: Processor::detect(), inside, step, width, columns, phases, plane }
-    }
-
-    /// Copies a row to one of each plane; `start` is the position of its first coordinate, none if the row lies beyond an edge.
-    fn copy(&self, access: &Access, start: Option<i64>, memory: &Memory, out: &mut [f32]) {
-        let Self { inside, step, width, .. } = self;
-        let found = start
-            .filter(|_| !inside.is_empty())
-            .and_then(|start| memory.singles(access.space, access.byte(start + inside.start as i64), inside.len()));
-        for (phase, &(from, to)) in self.columns[..self.phases].iter().enumerate() {
-            let out = &mut out[phase * self.plane..][..*width];
-            let Some(values) = found.filter(|_| from < to) else {
-                out.fill(access.fill);
-                continue;
-            };
-            out[..from].fill(access.fill);
-            out[to..].fill(access.fill);
-            let values = &values[from * step + phase - inside.start..];
-            match step {
-                1 => out[from..to].copy_from_slice(&values[..to - from]),
-                _ => every(self.processor, *step, values, &mut out[from..to]),
-            }
-        }
-    }
-}
-
-vectorised! {
-/// Copies one value of every so many.
-fn every<I>(processor, step: usize, values: &[f32], out: &mut [f32]) {
-    match step {
-        2 => one_of::<2>(values, out),
-        3 => one_of::<3>(values, out),
-        4 => one_of::<4>(values, out),
-        _ => out.iter_mut().zip(values.iter().step_by(step)).for_each(|(out, value)| *out = *value),
-    }
-}
-}
-
-#[inline(always)]
-fn one_of<const STEP: usize>(values: &[f32], out: &mut [f32]) {
-    let (groups, rest) = values.as_chunks::<STEP>();
-    out.iter_mut().zip(groups).for_each(|(out, group)| *out = group[0]);
-    if let (Some(value), Some(out)) = (rest.first(), out.get_mut(groups.len())) {
-        *out = *value;
     }
 }

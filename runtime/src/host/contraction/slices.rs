@@ -13,21 +13,21 @@ use crate::host::lane_program::{LaneProgram, Step};
 use crate::host::lanes::single_function;
 use crate::host::memory::{HostSpace, Memory, SINGLE_BYTES};
 use crate::host::vector::functions::{maximum, minimum};
+use crate::host::vector::halves;
 use crate::host::vector::load_singles;
 use crate::host::vector::mathematics::{
-    bfloat_of_single, error_function, exponential, half_of_single, hyperbolic_tangent, logarithm, single_of_bfloat,
-    single_of_half,
+    bfloat_of_single, error_function, exponential, hyperbolic_tangent, logarithm, single_of_bfloat,
 };
 use crate::host::vector::processor::{Processor, vectorised};
 
 /// A position among a program's operations: its value.
-type Slot = usize;
+pub(super) type Slot = usize;
 
 /// Most operations of a program.
 const MOST_SLOTS: usize = 40;
 
 #[derive(Clone, Debug)]
-enum Operation {
+pub(super) enum Operation {
     One(f32),
     Sums,
     Read(Access),
@@ -135,6 +135,11 @@ impl Program {
             }
         }
         (operations.len() <= MOST_SLOTS).then_some(Self(operations))
+    }
+
+    /// Its operations, each after those whose values it takes.
+    pub(super) fn operations(&self) -> &[Operation] {
+        &self.0
     }
 
     /// Whether an axis and the one inside of it, over `extent` values, are like one axis to all that is read and written.
@@ -272,21 +277,29 @@ fn store(processor: Processor, element: ElementType, first: i64, step: i64, valu
     memory.store_codes(first, step, codes);
 }
 
-vectorised! {
-fn encode_many<I>(processor, element: ElementType, values: &[f32], out: &mut [u16]) {
+fn encode_many(processor: Processor, element: ElementType, values: &[f32], out: &mut [u16]) {
     match element {
-        ElementType::F16 => out.iter_mut().zip(values).for_each(|(out, value)| *out = half_of_single(*value)),
-        _ => out.iter_mut().zip(values).for_each(|(out, value)| *out = bfloat_of_single(*value)),
+        ElementType::F16 => halves::encode(processor, values, bytemuck::cast_slice_mut(out)),
+        _ => encode_bfloats(processor, values, out),
     }
-}
 }
 
 vectorised! {
-fn round_many<I>(processor, element: ElementType, values: &[f32], out: &mut [f32]) {
+fn encode_bfloats<I>(processor, values: &[f32], out: &mut [u16]) {
+    out.iter_mut().zip(values).for_each(|(out, value)| *out = bfloat_of_single(*value));
+}
+}
+
+fn round_many(processor: Processor, element: ElementType, values: &[f32], out: &mut [f32]) {
     match element {
-        ElementType::F16 => map(values, out, |x| single_of_half(half_of_single(x))),
-        _ => map(values, out, |x| single_of_bfloat(bfloat_of_single(x))),
+        ElementType::F16 => halves::round(processor, values, out),
+        _ => round_bfloats(processor, values, out),
     }
+}
+
+vectorised! {
+fn round_bfloats<I>(processor, values: &[f32], out: &mut [f32]) {
+    map(values, out, |x| single_of_bfloat(bfloat_of_single(x)));
 }
 }
 

@@ -4,8 +4,9 @@ use warpweave_graph::ElementType;
 use warpweave_graph::expr::Read;
 
 use super::access::Access;
-use super::planes::{MOST_PHASES, Planes};
-use super::window_dimension::WindowDimension;
+use super::planes::Planes;
+use crate::host::cover::MOST_PHASES;
+use crate::host::window_dimension::WindowDimension;
 
 /// Most taps of a window: those of one channel are a block of the reduction.
 const MOST_TAPS: usize = 512;
@@ -31,7 +32,7 @@ impl WindowSide<'_> {
         let [columns, rows] = self.dimensions().filter(|_| access.element == ElementType::F32)?;
         let dimensions = [&rows, &columns];
         let is_dense = dimensions.iter().all(|of| of.is_dense()) && columns.phases() as i64 == columns.step;
-        let is_small = columns.phases() <= MOST_PHASES;
+        let is_small = dimensions.iter().all(|of| of.phases() <= MOST_PHASES);
         let of_taps = |axis: usize| dimensions.iter().any(|of| of.taps.iter().any(|tap| tap.axis == axis));
         let of_windows = |axis: usize| dimensions.iter().any(|of| of.axis == Some(axis));
         let is_covered = self.axes.iter().all(|&(axis, count)| count == 1 || of_windows(axis));
@@ -48,8 +49,8 @@ impl WindowSide<'_> {
             return None;
         }
         let offset = |number: usize| {
-            let (row_phase, row) = rows.place(number / columns.tap_count());
-            let (column_phase, column) = columns.place(number % columns.tap_count());
+            let (row_phase, row) = rows.tap_place(number / columns.tap_count());
+            let (column_phase, column) = columns.tap_place(number % columns.tap_count());
             ((row_phase * columns.phases() + column_phase) * height + row) * pitch + column
         };
         let taps = (0..taps).map(offset).collect();
@@ -92,6 +93,7 @@ mod tests {
     use super::*;
     use crate::host::indices::IndexFaults;
     use crate::host::memory::{Memory, SharedArena};
+    use crate::host::simd::MOST_LANES;
 
     /// Windows of a convolution over images of two channels.
     #[derive(Clone, Copy, Debug)]
@@ -103,7 +105,8 @@ mod tests {
     }
 
     const FILL: f32 = -1.0;
-    const CHANNELS: usize = 2;
+    /// As many as are copied together.
+    const CHANNELS: usize = 5;
 
     impl Convolution {
         fn windows(&self, dimension: usize) -> usize {
@@ -164,7 +167,7 @@ mod tests {
             (0..convolution.image.iter().product::<usize>() * CHANNELS).map(|at| at as f32).collect();
         let (arena, faults) = (SharedArena::new(0), IndexFaults::default());
         let weights = bytemuck::cast_slice(&weights);
-        let memory = Memory { arena: &arena, weights, staged: Vec::new(), faults: &faults, bases: &[] };
+        let memory = Memory { arena: &arena, weights, staged: Vec::new(), faults: &faults, run: 0, bases: &[] };
         let offsets = planes.offsets(CHANNELS);
         for first in [0, tile[0]] {
             let range = |first: usize, count: usize, all: usize| {
@@ -173,7 +176,7 @@ mod tests {
             };
             let rows = range(first, tile[0], convolution.windows(0));
             let ranges = [rows, range(0, tile[1], convolution.windows(1))];
-            let mut values = vec![f32::NAN; planes.channel() * CHANNELS];
+            let mut values = vec![f32::NAN; planes.channel() * CHANNELS + MOST_LANES];
             planes.copy(0..CHANNELS, &ranges, &[first as i64, 0, 0, 0, 0], &memory, &mut values);
             let [_, _, _, tap_rows, tap_columns] = convolution.extents();
             for (step, offset) in offsets.iter().enumerate() {

@@ -4,6 +4,7 @@ use warpweave_graph::ElementType;
 use warpweave_graph::numerics::Class;
 
 use super::arithmetic::processor::Processor;
+use crate::host::simd::MOST_LANES;
 
 /// A register holds at most as many values.
 pub(crate) const CAPACITY: usize = 1024;
@@ -107,10 +108,10 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// A frame with so many registers.
+    /// A frame with so many registers. Singles may be written in whole vectors.
     pub(crate) fn new(counts: Counts) -> Self {
         Self {
-            singles: vec![vec![0.0; CAPACITY]; counts.singles.into()],
+            singles: vec![vec![0.0; CAPACITY + MOST_LANES]; counts.singles.into()],
             doubles: vec![vec![0.0; CAPACITY]; counts.doubles.into()],
             words: vec![vec![0; CAPACITY]; counts.words.into()],
             longs: vec![vec![0; CAPACITY]; counts.longs.into()],

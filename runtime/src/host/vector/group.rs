@@ -9,7 +9,7 @@ use super::loops::{advance, each_chunk};
 use super::point_stage::PointStage;
 use super::stage::StageReads;
 use super::store::Target;
-use super::window::Window;
+use super::window;
 use crate::host::memory::Memory;
 
 /// An axis of the boxes that a group computes.
@@ -31,7 +31,7 @@ pub(crate) struct Group {
 
 enum Plan {
     /// Points of the shared axes are lanes.
-    Lanes { order: Order, capacity: usize, padding: usize, stages: Vec<LaneStage> },
+    Lanes { order: Order, capacity: usize, stages: Vec<LaneStage> },
     /// Points of the shared axes are taken one at a time, and each stage's own axes are lanes.
     Points { axes: Vec<Extent>, stages: Vec<PointStage> },
 }
@@ -78,8 +78,8 @@ impl Group {
             *at = range.minimum;
         }
         match &self.plan {
-            Plan::Lanes { order, capacity, padding, stages } => loop {
-                each_chunk(order, Some(ranges), *capacity, *padding, point, &mut |point, chunk| {
+            Plan::Lanes { order, capacity, stages } => loop {
+                each_chunk(order, Some(ranges), *capacity, point, &mut |point, chunk| {
                     for stage in stages {
                         stage.run(order.lanes(), point, chunk, memory, frame, plane, target);
                     }
@@ -103,14 +103,11 @@ impl Group {
 /// A plan whose lanes are points of shared axes.
 fn lanes(stages: Vec<StageReads>, shared: &[Shared], tile: &[Extent], registers: &mut Registers) -> Plan {
     let all: Vec<&StageReads> = stages.iter().collect();
-    let mut windows = all.iter().filter_map(|stage| Window::order(stage, tile));
-    let (order, padding) = match (windows.next(), windows.next()) {
-        (Some(only), None) => only,
-        _ => (Order::of(tile, &all, &|axis| shared[axis].is_whole), 0),
-    };
+    let is_whole = |axis: usize| shared[axis].is_whole;
+    let order = window::order(&all, tile, &is_whole).unwrap_or_else(|| Order::of(tile, &all, &is_whole));
     let prepared: Vec<LaneStage> =
-        stages.into_iter().map(|stage| LaneStage::new(stage, (&order, padding), tile, registers)).collect();
+        stages.into_iter().map(|stage| LaneStage::new(stage, &order, tile, registers)).collect();
     let has_windows = prepared.iter().any(LaneStage::has_windows);
     let capacity = if has_windows { CAPACITY } else { registers.most.capacity() };
-    Plan::Lanes { order, capacity, padding, stages: prepared }
+    Plan::Lanes { order, capacity, stages: prepared }
 }

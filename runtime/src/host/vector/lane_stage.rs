@@ -45,14 +45,8 @@ enum LaneValue {
 }
 
 impl LaneStage {
-    /// Prepares a stage on lanes along these axes, whose rows are so many lanes apart beyond their own, and of which a box has
-    /// these extents at most.
-    pub(crate) fn new(
-        reads: StageReads,
-        (order, padding): (&Order, usize),
-        tile: &[Extent],
-        registers: &mut Registers,
-    ) -> Self {
+    /// Prepares a stage on lanes along these axes, of which a box has these extents at most.
+    pub(crate) fn new(reads: StageReads, order: &Order, tile: &[Extent], registers: &mut Registers) -> Self {
         let lanes = order.lanes();
         let mut pinned = registers.pinned;
         let (value, reduced) = match reads.expr.reducer {
@@ -61,15 +55,17 @@ impl LaneStage {
                 let element = reads.expr.body_element();
                 let combination = Combination { reducer, element };
                 let accumulators = pinned.next(Kind::of(element), false);
-                let window = Window::new(&reads, lanes, tile, accumulators);
-                let value = match window.filter(|window| window.reach() <= padding) {
-                    Some(window) => LaneValue::Window(Box::new(window)),
+                let value = match Window::new(&reads, order, tile, accumulators, pinned) {
+                    Some((window, counts)) => {
+                        registers.most = registers.most.most(counts);
+                        LaneValue::Window(Box::new(window))
+                    }
                     None => LaneValue::new(&reads, order, combination, accumulators, pinned, registers),
                 };
                 (value, Some(accumulators))
             }
         };
-        let scope = Scope { reads: &reads, lanes, values: &registers.values, reduced, pinned };
+        let scope = Scope { reads: &reads, lanes, merged: &order.merged, values: &registers.values, reduced, pinned };
         let (finish, counts) = Program::stored(&result(&reads), &scope);
         registers.most = registers.most.most(counts);
         registers.pinned = counts;
@@ -160,7 +156,14 @@ impl LaneValue {
             registers.most = registers.most.most(counts);
             return Self::Along { reduction, inputs, accumulators };
         }
-        let scope = Scope { reads, lanes: order.lanes(), values: &registers.values, reduced: None, pinned };
+        let scope = Scope {
+            reads,
+            lanes: order.lanes(),
+            merged: &order.merged,
+            values: &registers.values,
+            reduced: None,
+            pinned,
+        };
         let (summand, counts) = Ending::new(combination, &reads.expr.body, &scope);
         registers.most = registers.most.most(counts);
         Self::Across { axes: own, summand, combination, accumulators }

@@ -59,6 +59,34 @@ impl Order {
         Self { outer, row, column: Some(column), merged }
     }
 
+    /// The order for windows that move along two axes: whole planes side by side if columns are whole, a plane fits, and an index
+    /// moves from one of its rows to the next as along a row; or else rows of windows.
+    pub(crate) fn of_windows(
+        axes: &[Extent],
+        windows: LaneAxes,
+        indices: &[&Index],
+        is_whole: &dyn Fn(usize) -> bool,
+    ) -> Self {
+        let own = |axis: Option<usize>| axes.iter().copied().find(|of| Some(of.0) == axis);
+        let (row, column) = (own(windows.row), own(windows.column));
+        let is_other = |of: &&Extent| Some(of.0) != windows.row && Some(of.0) != windows.column && of.1 != 1;
+        let outer: Vec<Extent> = axes.iter().filter(is_other).copied().collect();
+        let joins = |(row, extent): Extent, column: Extent| {
+            let is_plane = is_whole(column.0) && extent * column.1 <= CAPACITY;
+            is_plane && indices.iter().all(|index| moves_as(index, row, column))
+        };
+        let (mut column, mut merged) = (column, Vec::new());
+        if let (Some(own), Some(column)) = (row, &mut column) {
+            if !joins(own, *column) {
+                return Self { outer, row, column: Some(*column), merged };
+            }
+            (column.1, merged) = (column.1 * own.1, vec![own.0]);
+        }
+        let row = column.and_then(|(column, _)| nearest(&outer, column));
+        let outer = outer.into_iter().filter(|other| Some(*other) != row).collect();
+        Self { outer, row, column, merged }
+    }
+
     /// Whether there is no point.
     pub(crate) fn is_empty(&self) -> bool {
         self.outer.iter().chain(&self.row).chain(&self.column).any(|(_, extent)| *extent == 0)

@@ -5,12 +5,13 @@ use warpweave_graph::expr::{Index, Literal, ReadId};
 use warpweave_graph::numerics::{Class, FloatFormat};
 use warpweave_graph::{ElementType, minifloat};
 
+use super::arithmetic::halves;
 use super::arithmetic::mathematics::{single_of_bfloat, single_of_half};
 use super::arithmetic::processor::{Processor, vectorised};
 use super::frame::{Frame, Kind, Number, Slot};
 use super::place::{Bounds, Chunk, Here, Indirect, LaneAxes, Place};
 use crate::host::indices::HostIndexChecks;
-use crate::host::memory::{Base, HostSpace, Memory};
+use crate::host::memory::{Base, HostSpace, Memory, SINGLE_BYTES};
 
 /// A read of elements of a buffer; positions are in elements from the base on.
 #[derive(Clone, Debug)]
@@ -72,7 +73,7 @@ impl Load {
         if let (Place::Line(line), true) = (&self.position, are_lines) {
             let first = base + line.first(&here) * size;
             let (row_step, step) = (line.row * size, line.column * size);
-            let is_one_run = line.row == chunk.columns as i64 * line.column && chunk.pitch == chunk.columns;
+            let is_one_run = line.row == chunk.columns as i64 * line.column;
             if self.guard.is_empty() && (is_one_run || chunk.rows == 1) {
                 let count = chunk.lanes();
                 load(processor, at.memory, self.space, self.element, first, step, &mut out[..count]);
@@ -81,7 +82,7 @@ impl Load {
                     let columns = (0, chunk.columns as i64);
                     let (from, to) =
                         self.guard.iter().fold(columns, |columns, bounds| bounds.interval(&here, row, columns));
-                    let out = &mut out[row * chunk.pitch..][..chunk.columns];
+                    let out = &mut out[row * chunk.columns..][..chunk.columns];
                     if from >= to {
                         out.fill(fill);
                         continue;
@@ -97,7 +98,7 @@ impl Load {
             for row in 0..chunk.rows {
                 let mut column = 0;
                 while column < chunk.columns {
-                    let lane = row * chunk.pitch + column;
+                    let lane = row * chunk.columns + column;
                     let position = self.position.segment(&here, row, column, lane);
                     let mut length = position.length.min((chunk.columns - column) as i64);
                     let mut is_read = true;
@@ -135,7 +136,7 @@ impl Load {
         let here = Here { point: at.point, lanes: at.lanes, indirect: at.indirect, frame };
         for row in 0..chunk.rows {
             for column in 0..chunk.columns {
-                let lane = row * chunk.pitch + column;
+                let lane = row * chunk.columns + column;
                 let value = [frame.integer(to, lane)];
                 let index = |index: &Index, _: usize| here.index(index, row, column, lane);
                 at.checks.check(self.read, &value, index, at.memory.faults);
@@ -171,9 +172,33 @@ fn each<const N: usize, T: Number>(
     }
 }
 
-vectorised! {
 /// Loads singles from byte `offset` of a space on, `stride` bytes apart.
-pub(crate) fn load_singles<I>(processor, memory: &Memory, space: HostSpace, element: ElementType, offset: i64, stride: i64, out: &mut [f32]) {
+pub(crate) fn load_singles(
+    processor: Processor,
+    memory: &Memory,
+    space: HostSpace,
+    element: ElementType,
+    offset: i64,
+    stride: i64,
+    out: &mut [f32],
+) {
+    if element == ElementType::F32
+        && stride == SINGLE_BYTES as i64
+        && let Some(values) = memory.singles(space, offset, out.len())
+    {
+        return out.copy_from_slice(values);
+    }
+    if element == ElementType::F16
+        && stride == element.bytes() as i64
+        && let Some(bytes) = memory.bytes(space, offset, element.bytes() * out.len())
+    {
+        return halves::decode(processor, bytes.as_chunks().0, out);
+    }
+    load_each(processor, memory, space, element, offset, stride, out);
+}
+
+vectorised! {
+fn load_each<I>(processor, memory: &Memory, space: HostSpace, element: ElementType, offset: i64, stride: i64, out: &mut [f32]) {
     match element.class() {
         Class::Float(FloatFormat::Half) => each(memory, space, offset, stride, out, |bytes| {
             single_of_half(u16::from_le_bytes(bytes))

@@ -27,7 +27,6 @@ pub(crate) fn each_chunk(
     order: &Order,
     ranges: Option<&[Range]>,
     capacity: usize,
-    padding: usize,
     point: &mut [i64],
     body: &mut impl FnMut(&mut [i64], Chunk),
 ) {
@@ -41,23 +40,22 @@ pub(crate) fn each_chunk(
         None => extent,
     };
     let row = order.row.map(|(axis, extent)| (axis, range(axis, extent, ranges)));
-    let fits = columns + padding <= capacity;
+    let fits = columns <= capacity;
     match row {
         Some((row, range)) if fits => {
-            let pitch = columns + padding;
-            let most = (capacity / pitch) as i64;
+            let most = (capacity / columns.max(1)) as i64;
             let mut at = range.minimum;
             while at <= range.maximum {
                 let rows = (range.maximum - at + 1).min(most);
                 point[row] = at;
-                body(point, Chunk { rows: rows as usize, columns, pitch });
+                body(point, Chunk { rows: rows as usize, columns });
                 at += rows;
             }
             point[row] = range.minimum;
         }
         _ => {
             let rows = row.map_or(0..=0, |(_, range)| range.minimum..=range.maximum);
-            let most = if fits { columns } else { capacity - padding };
+            let most = if fits { columns } else { capacity };
             for at in rows.clone() {
                 if let Some((row, _)) = row {
                     point[row] = at;
@@ -65,7 +63,7 @@ pub(crate) fn each_chunk(
                 for start in (0..columns).step_by(most.max(1)) {
                     point[column] = first + start as i64;
                     let columns = (columns - start).min(most);
-                    body(point, Chunk { rows: 1, columns, pitch: columns + padding });
+                    body(point, Chunk { rows: 1, columns });
                 }
                 point[column] = first;
             }

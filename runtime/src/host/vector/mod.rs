@@ -20,18 +20,19 @@ mod rows;
 mod segment;
 mod stage;
 mod store;
+mod table;
 mod window;
 
 use warpweave_graph::expr::Range;
 
-pub(super) use arithmetic::{functions, mathematics, processor};
+pub(super) use arithmetic::{functions, halves, mathematics, processor};
 pub(crate) use frame::{Counts, Frame};
 pub(crate) use group::{Group, Scratch, Shared};
 pub(crate) use known_groups::KnownGroups;
 pub(super) use load::load_singles;
 pub(crate) use stage::StageReads;
 pub(crate) use store::Target;
-pub(crate) use window::{BLOCK, PLANE};
+pub(crate) use window::BUFFER;
 
 use super::memory::Memory;
 

@@ -15,21 +15,20 @@ pub(crate) struct LaneAxes {
     pub(crate) column: Option<usize>,
 }
 
-/// Points in rows. The point of a row and a column is lane `row · pitch + column`; lanes between rows mean nothing.
+/// Points in rows. The point of a row and a column is lane `row · columns + column`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Chunk {
     pub(crate) rows: usize,
     pub(crate) columns: usize,
-    pub(crate) pitch: usize,
 }
 
 impl Chunk {
     /// One point.
-    pub(crate) const POINT: Self = Self { rows: 1, columns: 1, pitch: 1 };
+    pub(crate) const POINT: Self = Self { rows: 1, columns: 1 };
 
-    /// Lanes up to the last point.
+    /// The number of points.
     pub(crate) fn lanes(self) -> usize {
-        (self.rows - 1) * self.pitch + self.columns
+        self.rows * self.columns
     }
 }
 

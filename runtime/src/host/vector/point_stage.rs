@@ -37,7 +37,8 @@ impl PointStage {
         let Some(reducer) = reads.expr.reducer else {
             let order = Order::of(&own, &[&reads], &|_| true);
             let lanes = order.lanes();
-            let scope = Scope { reads: &reads, lanes, values: &registers.values, reduced: None, pinned };
+            let scope =
+                Scope { reads: &reads, lanes, merged: &order.merged, values: &registers.values, reduced: None, pinned };
             let (program, counts) = Program::stored(&reads.expr.body, &scope);
             registers.most = registers.most.most(counts);
             // Later stages read the value only where it is one.
@@ -54,7 +55,8 @@ impl PointStage {
         let (reduction, counts) = RowReduction::new(&reads, &own, combination, &registers.values, pinned);
         registers.most = registers.most.most(counts);
         let lanes = LaneAxes::default();
-        let scope = Scope { reads: &reads, lanes, values: &registers.values, reduced: Some(total), pinned };
+        let scope =
+            Scope { reads: &reads, lanes, merged: &[], values: &registers.values, reduced: Some(total), pinned };
         let (finish, counts) = Program::stored(&result(&reads), &scope);
         registers.most = registers.most.most(counts);
         registers.pinned = counts;
@@ -69,7 +71,7 @@ impl PointStage {
         match &self.value {
             PointValue::Own { order, .. } if order.is_empty() => {}
             PointValue::Own { order, capacity, program } => loop {
-                each_chunk(order, None, *capacity, 0, point, &mut |point, chunk| {
+                each_chunk(order, None, *capacity, point, &mut |point, chunk| {
                     program.run(point, chunk, memory, checks, frame);
                     if let Some(store) = &self.store {
                         store.run(program.result, point, order.lanes(), chunk, (memory, frame), target);

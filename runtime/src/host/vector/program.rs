@@ -1,14 +1,17 @@
 //! Scalars as instructions over registers.
 
 use warpweave_graph::ElementType;
-use warpweave_graph::expr::{BinaryOp, Condition, Literal, ReadId, Reducer, Scalar, UnaryOp};
+use warpweave_graph::arena::Id;
+use warpweave_graph::expr::{AxisId, BinaryOp, Condition, Index, Literal, ReadId, Reducer, Scalar, UnaryOp};
 
 use super::arithmetic::functions::{binary, cast, select, unary};
 use super::frame::{Counts, Frame, Kind, Slot};
+use super::lanes::Extent;
 use super::load::{At, Load};
 use super::place::{Bounds, Chunk, Here, Indirect, LaneAxes, Place};
 use super::reduce::Combination;
 use super::stage::{Source, StageReads};
+use super::table::Table;
 use crate::host::indices::HostIndexChecks;
 use crate::host::lane_program::{LaneProgram, Step};
 use crate::host::memory::Memory;
@@ -27,6 +30,7 @@ enum Instruction {
     Literal(Literal, Slot),
     Load(Load, Slot),
     Index(Place, Slot),
+    Table(Table, Slot),
     Holds(Vec<Bounds>, Slot),
     Unary(UnaryOp, ElementType, Slot, Slot),
     Binary(BinaryOp, ElementType, [Slot; 2], Slot),
@@ -38,12 +42,23 @@ enum Instruction {
 pub(crate) struct Scope<'s> {
     pub(crate) reads: &'s StageReads,
     pub(crate) lanes: LaneAxes,
+    /// The axes before that of the columns that it stands for.
+    pub(crate) merged: &'s [usize],
     /// The registers of the values of earlier stages.
     pub(crate) values: &'s [Option<Slot>],
     /// The register of the reduced value.
     pub(crate) reduced: Option<Slot>,
     /// Registers that hold something beyond the program.
     pub(crate) pinned: Counts,
+}
+
+impl Scope<'_> {
+    /// The table of an index, if it varies with lanes and with nothing else.
+    fn table(&self, index: &Index) -> Option<Table> {
+        let of = |axis: usize| (axis, self.reads.expr.axes[AxisId::from_index(axis)].extent);
+        let columns: Vec<Extent> = self.merged.iter().rev().chain(&self.lanes.column).map(|axis| of(*axis)).collect();
+        Table::new(index, self.lanes.row.map(of), &columns)
+    }
 }
 
 /// Registers that a program may use anew.
@@ -164,6 +179,11 @@ impl Program {
                     let at = At { point, lanes: self.lanes, chunk, indirect: &self.indirect, memory, checks };
                     load.run(*to, &at, frame);
                 }
+                Instruction::Table(table, to) => {
+                    let mut out = frame.take::<i64>(*to);
+                    table.copy(point, chunk, &mut out);
+                    frame.put(*to, out);
+                }
                 Instruction::Index(place, to) => self.places(place, *to, point, chunk, frame),
                 Instruction::Holds(conditions, to) => self.hold(conditions, *to, point, chunk, frame),
                 Instruction::Unary(op, element, of, to) => unary(*op, *element, *of, *to, count, frame),
@@ -183,7 +203,7 @@ impl Program {
                 let first = line.first(&here);
                 for row in 0..chunk.rows {
                     let start = first + row as i64 * line.row;
-                    for (column, out) in out[row * chunk.pitch..][..chunk.columns].iter_mut().enumerate() {
+                    for (column, out) in out[row * chunk.columns..][..chunk.columns].iter_mut().enumerate() {
                         *out = start + column as i64 * line.column;
                     }
                 }
@@ -204,7 +224,7 @@ impl Program {
                 let columns = (0, chunk.columns as i64);
                 let (from, to) =
                     conditions.iter().fold(columns, |columns, bounds| bounds.interval(&here, row, columns));
-                let out = &mut out[row * chunk.pitch..][..chunk.columns];
+                let out = &mut out[row * chunk.columns..][..chunk.columns];
                 out.fill(0);
                 if from < to {
                     out[from as usize..to as usize].fill(1);
@@ -222,7 +242,7 @@ impl Program {
 fn each_point(chunk: Chunk, mut body: impl FnMut(usize, usize, usize)) {
     for row in 0..chunk.rows {
         for column in 0..chunk.columns {
-            body(row, column, row * chunk.pitch + column);
+            body(row, column, row * chunk.columns + column);
         }
     }
 }
@@ -286,8 +306,19 @@ impl Translation<'_, '_> {
             Step::Read(read) => self.read(*read),
             Step::Index(index, element) => {
                 let place = Place::new(index, self.scope.lanes, &self.uniform());
-                let to = self.free.take(Kind::Long, place.is_uniform());
-                self.instructions.push(Instruction::Index(place, to));
+                let table = Some(()).filter(|()| !self.scope.merged.is_empty() || !matches!(place, Place::Line(_)));
+                let to = match table.and_then(|()| self.scope.table(index)) {
+                    Some(table) => {
+                        let to = self.free.take(Kind::Long, false);
+                        self.instructions.push(Instruction::Table(table, to));
+                        to
+                    }
+                    None => {
+                        let to = self.free.take(Kind::Long, place.is_uniform());
+                        self.instructions.push(Instruction::Index(place, to));
+                        to
+                    }
+                };
                 let own = self.free.take(Kind::of(*element), to.is_uniform);
                 self.instructions.push(Instruction::Cast([ElementType::I64, *element], to, own));
                 self.free.slots.push(to);

@@ -54,7 +54,7 @@ impl RowReduction {
             let summand = Summand::Products(products);
             return (Self { order, capacity: 0, summand, combination }, pinned);
         }
-        let scope = Scope { reads, lanes: order.lanes(), values, reduced: None, pinned };
+        let scope = Scope { reads, lanes: order.lanes(), merged: &order.merged, values, reduced: None, pinned };
         let (ending, counts) = Ending::new(combination, &reads.expr.body, &scope);
         let capacity = counts.capacity();
         (Self { order, capacity, summand: Summand::Evaluated(ending), combination }, counts)
@@ -76,7 +76,7 @@ impl RowReduction {
             }
             Summand::Evaluated(_) if order.is_empty() => {}
             Summand::Evaluated(ending) => loop {
-                each_chunk(order, None, *capacity, 0, point, &mut |point, chunk| match ending {
+                each_chunk(order, None, *capacity, point, &mut |point, chunk| match ending {
                     Ending::Value(program) => {
                         program.run(point, chunk, memory, checks, frame);
                         combination.fold(&mut total, program.result, chunk.lanes(), frame);
@@ -119,13 +119,13 @@ impl RowReduction {
         for row in 0..chunk.rows {
             if let Summand::Products(products) = &self.summand {
                 go(point, row, 0);
-                let lane = row * chunk.pitch;
+                let lane = row * chunk.columns;
                 self.sums(products, point, (lanes.column, chunk.columns), (to, lane), memory, frame);
                 continue;
             }
             for column in 0..chunk.columns {
                 go(point, row, column);
-                let lane = row * chunk.pitch + column;
+                let lane = row * chunk.columns + column;
                 inputs.iter().for_each(|[from, into]| frame.pick(*from, lane, *into));
                 let total = self.total(point, memory, checks, frame);
                 total.keep(to, lane, frame);

@@ -102,6 +102,11 @@ impl StageReads {
         self.expr.operands[self.expr.reads[read].operand].element
     }
 
+    /// Sources as they are, without what else a stage has.
+    pub(crate) fn bare(expr: TensorExpr, sources: Arena<ReadId, Source>) -> Self {
+        Self { expr, sources, output: None, checks: HostIndexChecks::default(), indirect: Vec::new() }
+    }
+
     /// Whether a read's values name places.
     pub(crate) fn is_indirect(&self, read: ReadId) -> bool {
         self.indirect.contains(&read)
@@ -138,38 +143,36 @@ impl StageReads {
 
     /// All indices: of reads of memory, of their guards, of scalars and of the output.
     pub(crate) fn indices(&self) -> Vec<&Index> {
+        let mut found = self.indices_of(&|_| true);
+        for scalar in std::iter::once(&self.expr.body).chain(&self.expr.epilogue) {
+            scalar_indices(scalar, &mut |index, _| found.push(index));
+        }
+        found
+    }
+
+    /// The indices of the output, and of some reads of memory and of their guards.
+    pub(crate) fn indices_of(&self, reads: &dyn Fn(ReadId) -> bool) -> Vec<&Index> {
         let mut found: Vec<&Index> = self.output.iter().map(|output| &output.index).collect();
-        for (read, source) in self.sources.iter() {
+        for (read, source) in self.sources.iter().filter(|(read, _)| reads(*read)) {
             if let Source::Memory { index, .. } = source {
                 found.push(index);
             }
             found.extend(self.expr.reads[read].guard.conditions().iter().map(|condition| &condition.index));
         }
-        for scalar in std::iter::once(&self.expr.body).chain(&self.expr.epilogue) {
-            scalars(scalar, &mut |scalar| match scalar {
-                Scalar::Index(index, _) => found.push(index),
-                Scalar::Holds(guard) => found.extend(guard.conditions().iter().map(|condition| &condition.index)),
-                _ => {}
-            });
-        }
         found
     }
 }
 
-/// Calls `visit` with a scalar and all inside of it.
-fn scalars<'s>(scalar: &'s Scalar, visit: &mut impl FnMut(&'s Scalar)) {
-    visit(scalar);
+/// Calls with the indices of a scalar, and whether each is a value.
+pub(crate) fn scalar_indices<'s>(scalar: &'s Scalar, visit: &mut impl FnMut(&'s Index, bool)) {
     match scalar {
-        Scalar::Literal(_) | Scalar::Read(_) | Scalar::Index(..) | Scalar::Holds(_) | Scalar::Reduced => {}
-        Scalar::Unary(_, operand) | Scalar::Cast(_, operand) => scalars(operand, visit),
-        Scalar::Binary(_, left, right) => {
-            scalars(left, visit);
-            scalars(right, visit);
-        }
+        Scalar::Index(index, _) => visit(index, true),
+        Scalar::Holds(guard) => guard.conditions().iter().for_each(|condition| visit(&condition.index, false)),
+        Scalar::Literal(_) | Scalar::Read(_) | Scalar::Reduced => {}
+        Scalar::Unary(_, operand) | Scalar::Cast(_, operand) => scalar_indices(operand, visit),
+        Scalar::Binary(_, left, right) => [left, right].into_iter().for_each(|inner| scalar_indices(inner, visit)),
         Scalar::Select(condition, then, otherwise) => {
-            scalars(condition, visit);
-            scalars(then, visit);
-            scalars(otherwise, visit);
+            [condition, then, otherwise].into_iter().for_each(|inner| scalar_indices(inner, visit));
         }
     }
 }

@@ -3,7 +3,8 @@
 use warpweave_graph::numerics::{Class, FloatFormat};
 use warpweave_graph::{ElementType, minifloat};
 
-use super::arithmetic::mathematics::{bfloat_of_single, half_of_single};
+use super::arithmetic::halves;
+use super::arithmetic::mathematics::bfloat_of_single;
 use super::frame::{Frame, Kind, Slot};
 use super::place::{Chunk, Here, Indirect, LaneAxes, Line};
 use crate::host::memory::{Base, Memory, SharedArena, place};
@@ -56,12 +57,11 @@ impl Store {
         let (size, base) = (self.element.bytes() as i64, memory.base(self.base));
         let first = self.position.first(&Here { point, lanes, indirect: &indirect, frame });
         let (row_step, step) = (self.position.row * size, self.position.column * size);
-        let is_one_run =
-            self.position.row == chunk.columns as i64 * self.position.column && chunk.pitch == chunk.columns;
+        let is_one_run = self.position.row == chunk.columns as i64 * self.position.column;
         let (rows, columns) = if is_one_run { (1, chunk.lanes()) } else { (chunk.rows, chunk.columns) };
         for row in 0..rows {
             let start = base + first * size + row as i64 * row_step;
-            self.run_row(of, row * chunk.pitch, columns, start, step, frame, target);
+            self.run_row(of, row * chunk.columns, columns, start, step, frame, target);
         }
     }
 
@@ -85,12 +85,10 @@ impl Store {
                 }
                 blocks(values, of.is_uniform, from, count, |values, at| match element.class() {
                     Class::Float(FloatFormat::Half) => {
-                        write(
-                            target,
-                            encoded(values, |value| half_of_single(value).to_le_bytes()).as_flattened(),
-                            at,
-                            2,
-                        );
+                        let mut codes = [[0; 2]; BLOCK];
+                        let codes = &mut codes[..values.len()];
+                        halves::encode(frame.processor(), values, codes);
+                        write(target, codes.as_flattened(), at, 2);
                     }
                     Class::Float(FloatFormat::BFloat16) => {
                         write(

@@ -4,9 +4,9 @@ use warpweave_graph::ElementType;
 use warpweave_graph::arithmetic;
 use warpweave_graph::expr::{BinaryOp, UnaryOp};
 
+use super::halves;
 use super::mathematics::{
-    bfloat_of_single, error_function, exponential, half_of_single, hyperbolic_tangent, logarithm, single_of_bfloat,
-    single_of_half,
+    bfloat_of_single, error_function, exponential, hyperbolic_tangent, logarithm, single_of_bfloat,
 };
 use super::processor::vectorised;
 use crate::host::vector::frame::{Frame, Kind, Number, Slot};
@@ -255,7 +255,6 @@ fn convert<I>(processor, types: [ElementType; 2], of: Slot, to: Slot, count: usi
     match (of.kind, to.kind) {
         (Kind::Single, Kind::Single) => match into {
             ElementType::F32 => map(frame, of, to, count, |x: f32| x),
-            ElementType::F16 => map(frame, of, to, count, |x: f32| single_of_half(half_of_single(x))),
             ElementType::BF16 => map(frame, of, to, count, |x: f32| single_of_bfloat(bfloat_of_single(x))),
             _ => map(frame, of, to, count, |x: f32| arithmetic::round(into, x.into()) as f32),
         },
@@ -277,6 +276,7 @@ fn convert<I>(processor, types: [ElementType; 2], of: Slot, to: Slot, count: usi
         (Kind::Word, Kind::Double) => map(frame, of, to, count, |x: i32| f64::from(x)),
         (Kind::Word, Kind::Word) => map(frame, of, to, count, |x: i32| arithmetic::wrap(into, x.into()) as i32),
         (Kind::Word, Kind::Long) => map(frame, of, to, count, |x: i32| arithmetic::wrap(into, x.into())),
+        (Kind::Long, Kind::Word) if into == ElementType::I32 => map(frame, of, to, count, |x: i64| x as i32),
         (Kind::Long, Kind::Single) if into == ElementType::F32 => match from {
             ElementType::U64 => map(frame, of, to, count, |x: i64| x as u64 as f32),
             _ => map(frame, of, to, count, |x: i64| x as f32),
@@ -291,7 +291,22 @@ fn convert<I>(processor, types: [ElementType; 2], of: Slot, to: Slot, count: usi
 
 /// Conversion from one element type to another.
 pub(crate) fn cast(types: [ElementType; 2], of: Slot, to: Slot, count: usize, frame: &mut Frame) {
+    if types[1] == ElementType::F16 && of.kind == Kind::Single {
+        return round_to_halves(of, to, count, frame);
+    }
     convert(frame.processor(), types, of, to, count, frame);
+}
+
+/// Singles as halves hold them.
+fn round_to_halves(of: Slot, to: Slot, count: usize, frame: &mut Frame) {
+    let (mut out, processor) = (frame.take::<f32>(to), frame.processor());
+    let own = if of.is_uniform { 1 } else { count };
+    halves::round(processor, &frame.values::<f32>(of)[..own], &mut out[..own]);
+    if of.is_uniform {
+        let value = out[0];
+        out[..length(to, count)].fill(value);
+    }
+    frame.put(to, out);
 }
 
 /// The second where the first is not 0, the third elsewhere.

@@ -78,4 +78,38 @@ macro_rules! vectorised {
     };
 }
 
-pub(crate) use vectorised;
+/// A function that is compiled for the vectors of each kind of processor; its first argument says for which it is called. `V` is
+/// the [`Vector`](crate::host::simd::Vector).
+macro_rules! of_vectors {
+    ($(#[$attribute:meta])* $visibility:vis fn $name:ident<V>($processor:ident $(, $argument:ident: $ty:ty)* $(,)?) $body:block) => {
+        $(#[$attribute])*
+        $visibility fn $name($processor: $crate::host::vector::processor::Processor $(, $argument: $ty)*) {
+            #[inline(always)]
+            fn body<V: $crate::host::simd::Vector>($($argument: $ty),*) $body
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f")]
+            fn avx512($($argument: $ty),*) {
+                body::<std::arch::x86_64::__m512>($($argument),*)
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma")]
+            fn avx2($($argument: $ty),*) {
+                body::<std::arch::x86_64::__m256>($($argument),*)
+            }
+            #[cfg(target_arch = "x86_64")]
+            if $processor.has_avx2() {
+                #[expect(unsafe_code, reason = "the functions are compiled for features that were detected")]
+                // SAFETY: the processor was asked for the features.
+                return unsafe {
+                    match $processor.has_avx512() {
+                        true => avx512($($argument),*),
+                        false => avx2($($argument),*),
+                    }
+                };
+            }
+            body::<[f32; 4]>($($argument),*)
+        }
+    };
+}
+
+pub(crate) use {of_vectors, vectorised};

@@ -79,6 +79,11 @@ impl WindowDimension {
         all.iter().all(|&(axis, factor)| factor.checked_mul(self.stride) == Some(along(axis)))
     }
 
+    /// How far a coordinate, from the least tap of the first window on, is from that of the tap that is 0 along all axes.
+    pub(super) fn place(&self, coordinate: usize) -> i64 {
+        (self.first - self.origin + coordinate as i64) * self.stride
+    }
+
     /// The number of taps.
     pub(super) fn tap_count(&self) -> usize {
         self.taps.iter().map(|tap| tap.extent).product()
@@ -95,8 +100,17 @@ impl WindowDimension {
     }
 
     /// The residue of a tap's coordinate by the step, and whole steps beyond the least tap.
-    pub(super) fn place(&self, number: usize) -> (usize, usize) {
-        let beyond = self.tap(number);
+    pub(super) fn tap_place(&self, number: usize) -> (usize, usize) {
+        self.split(self.tap(number))
+    }
+
+    /// The same of the tap at a point.
+    pub(super) fn place_at(&self, point: &[i64]) -> (usize, usize) {
+        let along = self.taps.iter().map(|tap| point[tap.axis] * tap.factor);
+        self.split(along.sum::<i64>() + self.origin - self.first)
+    }
+
+    fn split(&self, beyond: i64) -> (usize, usize) {
         ((beyond % self.step) as usize, (beyond / self.step) as usize)
     }
 
@@ -118,15 +132,21 @@ impl WindowDimension {
         (self.span / self.step) as usize
     }
 
+    /// Which columns of the plane of a residue are read, of `width`, where `inside` are the coordinates that are.
+    pub(super) fn columns(&self, residue: usize, inside: &Numbers<usize>, width: usize) -> Numbers<usize> {
+        let number = |coordinate: usize| coordinate.saturating_sub(residue).div_ceil(self.step as usize).min(width);
+        number(inside.start)..number(inside.end).max(number(inside.start))
+    }
+
     /// Windows of a tile.
     pub(super) fn count(&self, tile: &[Range]) -> usize {
         self.axis.map_or(1, |axis| (tile[axis].maximum - tile[axis].minimum + 1).max(0) as usize)
     }
 
-    /// Which coordinates are read of those that the windows of a tile cover, as numbers from the least tap of the first on.
-    pub(super) fn inside(&self, tile: &[Range]) -> Numbers<usize> {
-        let first = self.first + self.axis.map_or(0, |axis| tile[axis].minimum * self.step);
-        let count = (self.count(tile).max(1) as i64 - 1) * self.step + self.span + 1;
+    /// Which coordinates are read of those that so many windows from one on cover, as numbers from the least tap of the first on.
+    pub(super) fn covered(&self, window: i64, windows: usize) -> Numbers<usize> {
+        let first = self.first + window * self.step;
+        let count = (windows.max(1) as i64 - 1) * self.step + self.span + 1;
         let clamp = |coordinate: i64| coordinate.saturating_sub(first).clamp(0, count) as usize;
         clamp(self.lower)..clamp(self.upper).max(clamp(self.lower))
     }

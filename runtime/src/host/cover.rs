@@ -1,0 +1,201 @@
+//! What windows cover, copied to planes.
+//!
+//! There is a plane for each residue of coordinates by the steps of the windows, with a fill value beyond edges: so the elements that
+//! neighbouring windows have at a tap lie side by side.
+
+use std::ops::Range as Numbers;
+
+use super::memory::Singles;
+use super::simd::Places;
+use super::vector::processor::{Processor, of_vectors};
+use super::window_dimension::WindowDimension;
+
+/// Most residues of rows or columns.
+pub(in crate::host) const MOST_PHASES: usize = 8;
+
+/// Fewer windows' planes are copied sooner than their places are found.
+const FEWEST_PLANES: usize = 4;
+
+/// What some windows cover.
+pub(in crate::host) struct Cover {
+    /// Rows of a plane.
+    pub(in crate::host) height: usize,
+    /// Elements from one row of a plane to the next.
+    pub(in crate::host) pitch: usize,
+    pub(in crate::host) rows: Covered,
+    pub(in crate::host) columns: Covered,
+}
+
+/// What is covered along one dimension.
+pub(in crate::host) struct Covered {
+    /// The coordinates that are read, from the least tap of the first window on.
+    pub(in crate::host) inside: Numbers<usize>,
+    /// Which rows or columns of the planes of each residue they are.
+    spans: [(usize, usize); MOST_PHASES],
+    phases: usize,
+}
+
+impl Covered {
+    pub(in crate::host) fn new(dimension: &WindowDimension, window: i64, windows: usize) -> Self {
+        let (inside, phases) = (dimension.covered(window, windows), dimension.phases());
+        let mut spans = [(0, 0); MOST_PHASES];
+        for (phase, span) in spans[..phases].iter_mut().enumerate() {
+            let found = dimension.columns(phase, &inside, windows + dimension.reach());
+            *span = (found.start, found.end);
+        }
+        Self { inside, spans, phases }
+    }
+
+    /// Residues of which there are planes.
+    pub(in crate::host) fn phases(&self) -> usize {
+        self.phases
+    }
+
+    /// Which rows or columns of the planes of each residue are read.
+    pub(in crate::host) fn spans(&self) -> impl Iterator<Item = (usize, Numbers<usize>)> {
+        self.spans[..self.phases].iter().enumerate().map(|(phase, &(from, to))| (phase, from..to))
+    }
+}
+
+/// Singles whose columns lie side by side, from the first that is read on.
+pub(in crate::host) struct Lines {
+    /// From one window's planes, and from one row, to the next.
+    pub(in crate::host) strides: [usize; 2],
+    /// Coordinates from one row, and from one column, of windows to the next.
+    pub(in crate::host) steps: [usize; 2],
+    /// Planes of so many windows, one after another.
+    pub(in crate::host) count: usize,
+}
+
+impl Cover {
+    /// Elements of all planes.
+    pub(in crate::host) fn length(&self) -> usize {
+        self.rows.phases * self.columns.phases * self.height * self.pitch
+    }
+
+    /// Where the plane of two residues begins.
+    pub(in crate::host) fn plane(&self, row_phase: usize, column_phase: usize) -> usize {
+        (row_phase * self.columns.phases + column_phase) * self.height * self.pitch
+    }
+
+    /// Whether nothing is read.
+    pub(in crate::host) fn is_empty(&self) -> bool {
+        self.rows.inside.is_empty() || self.columns.inside.is_empty()
+    }
+
+    /// The first element that is read, from that of the tap that is 0 along all axes of the first window on.
+    pub(in crate::host) fn first(&self, [rows, columns]: [&WindowDimension; 2]) -> i64 {
+        rows.place(self.rows.inside.start) + columns.place(self.columns.inside.start)
+    }
+
+    /// Elements from the first that is read to the last.
+    pub(in crate::host) fn reach(&self, lines: &Lines) -> usize {
+        let inside = self.rows.inside.len().saturating_sub(1) * lines.strides[1] + self.columns.inside.len();
+        lines.count.saturating_sub(1) * lines.strides[0] + inside
+    }
+
+    /// Sets what is not read of the planes of so many windows.
+    pub(in crate::host) fn fill(&self, count: usize, value: f32, planes: &mut [f32]) {
+        let planes = &mut planes[..count * self.length()];
+        if self.length() <= Places::MOST {
+            return planes.fill(value);
+        }
+        for planes in planes.chunks_exact_mut(self.length()) {
+            self.fill_edges(value, planes);
+        }
+    }
+
+    fn fill_edges(&self, value: f32, planes: &mut [f32]) {
+        for (row_phase, rows) in self.rows.spans() {
+            for (column_phase, columns) in self.columns.spans() {
+                let plane = &mut planes[self.plane(row_phase, column_phase)..][..self.height * self.pitch];
+                for (row, out) in plane.chunks_exact_mut(self.pitch).enumerate() {
+                    if rows.contains(&row) {
+                        out[..columns.start].fill(value);
+                        out[columns.end..].fill(value);
+                    } else {
+                        out.fill(value);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Copies singles, of which there are as many as [`Self::reach`] says, and sets what is not read. What is written ends with a
+    /// vector.
+    pub(in crate::host) fn copy(
+        &self,
+        processor: Processor,
+        singles: Singles<'_>,
+        lines: &Lines,
+        fill: f32,
+        out: &mut [f32],
+    ) {
+        match lines.places(self) {
+            Some(places) => gather(processor, self, singles, lines, &places, fill, out),
+            None => {
+                self.fill(lines.count, fill, out);
+                copy_lines(processor, self, singles, lines, out);
+            }
+        }
+    }
+}
+
+impl Lines {
+    /// Where all elements of planes are from the first that is read on, if each is a few without a gap.
+    fn places(&self, cover: &Cover) -> Option<Places> {
+        let (rows, columns, [row_step, column_step]) = (&cover.rows, &cover.columns, self.steps);
+        let is_whole = self.strides[1] == columns.inside.len() && rows.phases() == row_step;
+        if !is_whole || self.count < FEWEST_PLANES || cover.length() > Places::MOST {
+            return None;
+        }
+        let mut places = Places::none(cover.length());
+        for (row_phase, row_span) in rows.spans() {
+            for row in row_span {
+                let first = (row_phase + row * row_step - rows.inside.start) * self.strides[1];
+                for (column_phase, span) in columns.spans() {
+                    let at = cover.plane(row_phase, column_phase) + row * cover.pitch;
+                    for column in span {
+                        let coordinate = column_phase + column * column_step - columns.inside.start;
+                        places.set(at + column, first + coordinate);
+                    }
+                }
+            }
+        }
+        Some(places)
+    }
+}
+
+of_vectors! {
+fn gather<V>(processor, cover: &Cover, singles: Singles<'_>, lines: &Lines, places: &Places, fill: f32, out: &mut [f32]) {
+    let own = cover.rows.inside.len() * lines.strides[1];
+    for number in 0..lines.count {
+        let source = singles.slice(number * lines.strides[0], own);
+        V::gather(source, places, fill, &mut out[number * cover.length()..]);
+    }
+}
+}
+
+of_vectors! {
+fn copy_lines<V>(processor, cover: &Cover, singles: Singles<'_>, lines: &Lines, out: &mut [f32]) {
+    let (rows, columns, [row_step, column_step]) = (&cover.rows, &cover.columns, lines.steps);
+    for (number, planes) in out.chunks_exact_mut(cover.length()).enumerate().take(lines.count) {
+        for (row_phase, row_span) in rows.spans() {
+            for row in row_span {
+                let coordinate = row_phase + row * row_step - rows.inside.start;
+                let first = number * lines.strides[0] + coordinate * lines.strides[1];
+                let source = singles.slice(first, columns.inside.len());
+                for (column_phase, span) in columns.spans() {
+                    let first = column_phase + span.start * column_step - columns.inside.start;
+                    let out = &mut planes[cover.plane(row_phase, column_phase) + row * cover.pitch..][span];
+                    match column_step {
+                        1 => V::copy(source, out),
+                        _ if out.is_empty() => {}
+                        _ => V::copy_every(&source[first..], column_step, out),
+                    }
+                }
+            }
+        }
+    }
+}
+}
