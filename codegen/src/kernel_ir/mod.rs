@@ -31,7 +31,7 @@ pub use expression::{BinaryOp, Builtin, Constant, Expression, ScalarType, UnaryO
 pub use ids::{ArrayId, KernelId, LocalId, SharedId};
 pub use location::{Body, Location};
 pub use memory::{
-    ControlWord, FETCHED_WORDS, GlobalSpace, MOST_POLLED, MemoryOrder, MemoryType, ShuffleMode, SpecialRegister, Table,
+    ControlWord, FETCHED_WORDS, GlobalSpace, MemoryOrder, MemoryType, ShuffleMode, SpecialRegister, Table,
     WARP_SIZE, Width,
 };
 pub use program::{Entry, Kernel, MixedEntries, Program, RegisterArray, SharedArray};
