@@ -3,14 +3,14 @@
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index, ReadId, Reducer, Scalar, TensorExpr};
 use warpweave_plan::body::{Stage, StageSource};
+use warpweave_plan::plan::polled_together;
 
 use crate::kernel_ir::expression::{Expression, ScalarType};
 use crate::kernel_ir::ids::LocalId;
-use crate::kernel_ir::memory::MOST_POLLED;
 use crate::lower::emitter::{Emitter, add, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::reduce::{accumulate, combine, neutral, reduced_value};
-use crate::lower::scalar::Point;
+use crate::lower::scalar::{Point, StageName};
 use crate::lower::store::store;
 use crate::lower::tile::TileAxes;
 use crate::lower::types::scalar_type;
@@ -50,7 +50,10 @@ fn emit_stage(
         let start = neutral(emitter, reducer, element)?;
         let accumulator = emitter.bind(reduced, start);
         match PolledSum::of(emitter, stage) {
-            Some(sum) => sum.emit(emitter, tile, accumulator)?,
+            Some(sum) => {
+                load_beside_polls(emitter, &mut point, expr)?;
+                sum.emit(emitter, tile, accumulator)?;
+            }
             None => {
                 let axes: Vec<AxisId> = expr.reduced().collect();
                 reduce_over(emitter, expr, &axes, tile.to_vec(), &mut |emitter, axes| {
@@ -69,6 +72,22 @@ fn emit_stage(
     let value = emitter.bind(scalar, result);
     store(emitter, &mut point, stage, value)?;
     Ok(value)
+}
+
+/// Loads what the epilogue reads beside the sum that it polls, so that nobody waits for both one after another.
+fn load_beside_polls(emitter: &mut Emitter, point: &mut Point<'_>, expr: &TensorExpr) -> Result<(), LowerError> {
+    let StageName::Main(stage) = point.stage else { return Ok(()) };
+    let waits_for_nothing = |emitter: &Emitter, read: ReadId| {
+        let body = emitter.body();
+        let source = body.stages[stage].sources[expr.reads[read].operand];
+        matches!(source, StageSource::Operand(operand) if !emitter.is_tagged(body.operands[operand]))
+    };
+    for read in expr.epilogue.iter().flat_map(|epilogue| expr.reads_of(epilogue)) {
+        if waits_for_nothing(emitter, read) {
+            point.read(emitter, read)?;
+        }
+    }
+    Ok(())
 }
 
 /// The sum of values that carry their own validity, along one axis: several are asked for at once, and added in their order.
@@ -94,7 +113,7 @@ impl PolledSum {
         let layout = &emitter.memory.tensors[tensor].layout;
         let linear = Index::linear(&expr.reads[read].index, &layout.strides, layout.offset);
         let extent = expr.axes[axis].extent;
-        let each = (1..=MOST_POLLED as usize).rev().find(|each| extent.is_multiple_of(*each))?;
+        let each = polled_together(extent);
         let is_plain = linear.is_affine() && expr.reads[read].guard.is_always();
         is_plain.then(|| Self { stage, read, extent, apart: linear.coefficient(axis), each })
     }
