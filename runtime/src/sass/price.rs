@@ -200,9 +200,8 @@ pub fn dispatch_cycles(subject: &Subject<'_>, task: Task<'_>) -> Result<Option<u
         |place: usize| matches!(subject.code.code[place].operation, Operation::Stg | Operation::Red | Operation::Redg);
     let is_load = |place: usize| subject.code.code[place].operation == Operation::Lds;
     let begins = |place: usize| place == function.start;
-    let watched: Vec<usize> = (function.start..function.end)
-        .filter(|&place| begins(place) || is_store(place) || is_load(place))
-        .collect();
+    let watched: Vec<usize> =
+        (function.start..function.end).filter(|&place| begins(place) || is_store(place) || is_load(place)).collect();
     let step = step_of(task);
     let (timing, _) = timed(subject, subject.entry, of_steps(subject, &[step, step]), &watched)?;
     let Some(again) = timing.watched.iter().rposition(|(place, _)| begins(*place)) else { return Ok(None) };

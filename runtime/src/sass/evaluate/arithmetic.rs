@@ -139,7 +139,14 @@ fn add(warp: &mut Warp, code: &Code, mask: u32, form: &Form<'_>, launch: &Launch
 
 fn as_value(bits: Bits) -> Value {
     let lanes = std::array::from_fn(|lane| bits.set >> lane & 1);
-    Value { lanes, known: bits.known, lower: bits.known, polled: bits.polled, ordinary: bits.ordinary.map(u32::from), ..Value::UNKNOWN }
+    Value {
+        lanes,
+        known: bits.known,
+        lower: bits.known,
+        polled: bits.polled,
+        ordinary: bits.ordinary.map(u32::from),
+        ..Value::UNKNOWN
+    }
 }
 
 fn multiply(warp: &mut Warp, code: &Code, mask: u32, form: &Form<'_>) -> Result<(), CodeError> {

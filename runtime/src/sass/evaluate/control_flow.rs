@@ -116,7 +116,8 @@ fn records_index(machine: &MachineCode, start: usize, target: usize) -> bool {
     let region = machine.code.get(start..target).unwrap_or_default();
     let records = |code: &Code| code.operation == O::Redg && code.has(Modifier::Max);
     let goes_on = |code: &Code| code.target.is_none_or(|other| other >= start);
-    let is_seen = |code: &Code| matches!(code.operation, O::Ldg | O::Stg | O::Sts | O::Bar | O::Call | O::Exit | O::Ret);
+    let is_seen =
+        |code: &Code| matches!(code.operation, O::Ldg | O::Stg | O::Sts | O::Bar | O::Call | O::Exit | O::Ret);
     region.iter().any(records) && region.iter().all(|code| goes_on(code) && !is_seen(code))
 }
 

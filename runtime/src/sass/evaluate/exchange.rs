@@ -135,7 +135,9 @@ fn vote(warp: &mut Warp, code: &Code, mask: u32) -> Result<(), CodeError> {
     let ballot = if known { Value::splat(bits.set & mask) } else { Value { polled: bits.polled, ..Value::UNKNOWN } };
     write(warp, destination, 0, mask, &ballot);
     let answer = match (code.has(Modifier::All), code.has(Modifier::Any)) {
-        _ if !known && bits.set & bits.known & mask == 0 => Bits { polled: bits.polled, ordinary: bits.ordinary, ..Bits::UNKNOWN },
+        _ if !known && bits.set & bits.known & mask == 0 => {
+            Bits { polled: bits.polled, ordinary: bits.ordinary, ..Bits::UNKNOWN }
+        }
         (true, _) if !known => Bits { polled: bits.polled, ordinary: bits.ordinary, ..Bits::UNKNOWN },
         (true, _) => {
             if bits.set & mask == mask {

@@ -42,10 +42,8 @@ impl NamedResult {
         }
         let mut terms = [None; LANES];
         for lane in (0..LANES).filter(|lane| lanes >> lane & 1 == 1) {
-            let own: Vec<(Term, Adjustment)> = sources
-                .iter()
-                .filter_map(|(value, adjustment)| Some((value.term(lane)?, *adjustment)))
-                .collect();
+            let own: Vec<(Term, Adjustment)> =
+                sources.iter().filter_map(|(value, adjustment)| Some((value.term(lane)?, *adjustment))).collect();
             terms[lane] = Some(result(code, &own));
         }
         Ok(Some(Self { destination: form.destination, terms }))

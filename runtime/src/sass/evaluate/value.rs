@@ -34,7 +34,8 @@ pub struct Value {
 
 impl Value {
     /// Data.
-    pub const UNKNOWN: Self = Self { lanes: [0; LANES], names: [Name::NONE; LANES], known: 0, lower: 0, polled: 0, ordinary: None };
+    pub const UNKNOWN: Self =
+        Self { lanes: [0; LANES], names: [Name::NONE; LANES], known: 0, lower: 0, polled: 0, ordinary: None };
 
     /// The same word in each lane.
     pub fn splat(word: u32) -> Self {
