@@ -111,7 +111,11 @@ impl Walk {
             let distance = binary(BinaryOp::Subtract, self.behind.into(), self.position.into());
             block.push(when(
                 binary(BinaryOp::Less, Expression::i32(CHUNK_INSTRUCTIONS as i32), distance),
-                vec![self.fetch_chunk_from(self.behind, 0), self.fetch_chunk_from(self.behind, 1), Statement::AsyncCommit],
+                vec![
+                    self.fetch_chunk_from(self.behind, 0),
+                    self.fetch_chunk_from(self.behind, 1),
+                    Statement::AsyncCommit,
+                ],
             ));
         }
         block.push(assign(self.position, self.behind.into()));

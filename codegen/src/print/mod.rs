@@ -114,7 +114,14 @@ impl<'a> Printer<'a> {
     /// A body without a prologue.
     fn head(&self, signature: String) -> Head<'_> {
         let threads = self.program.threads;
-        Head { signature, prologue: String::new(), takes: &self.takes, threads, resident_bytes: 0, may_be_aborted: false }
+        Head {
+            signature,
+            prologue: String::new(),
+            takes: &self.takes,
+            threads,
+            resident_bytes: 0,
+            may_be_aborted: false,
+        }
     }
 
     fn entry(&self, entry: &Kernel) -> String {
@@ -151,7 +158,13 @@ fn function(kernel: &Kernel, head: &Head) -> String {
     let Head { signature, prologue, takes, threads, resident_bytes, may_be_aborted } = head;
     let declarations = Declarations::of(kernel);
     let mut text = format!("{signature} {{\n{prologue}{}", declare(kernel, &declarations, *resident_bytes));
-    statement::body(kernel, &|local| declarations.locals.contains(&local), takes, (*threads, *may_be_aborted), &mut text);
+    statement::body(
+        kernel,
+        &|local| declarations.locals.contains(&local),
+        takes,
+        (*threads, *may_be_aborted),
+        &mut text,
+    );
     if kernel.owns_instructions() {
         text.push_str("  return false;\n");
     }

@@ -5,8 +5,7 @@ pub mod scalar;
 use warpweave_plan::plan::MOST_POLLED;
 
 use crate::kernel_ir::{
-    ControlWord, GlobalSpace, KernelId, Location, MemoryOrder, MemoryType, ShuffleMode, SpecialRegister,
-    Table,
+    ControlWord, GlobalSpace, KernelId, Location, MemoryOrder, MemoryType, ShuffleMode, SpecialRegister, Table,
 };
 
 use scalar::{NarrowBinary, NarrowUnary, WideBinary, WideCompare, WideUnary};

@@ -4,8 +4,8 @@ use warpweave_graph::arena::Id;
 use warpweave_plan::plan::MOST_POLLED;
 
 use crate::kernel_ir::{
-    ArrayId, Block, CallWaits, Constant, Expression, GlobalSpace, LocalId, Location, MemoryType, Place,
-    ScalarType, SharedId, Statement,
+    ArrayId, Block, CallWaits, Constant, Expression, GlobalSpace, LocalId, Location, MemoryType, Place, ScalarType,
+    SharedId, Statement,
 };
 
 use super::{Compiler, MAXIMUM_CODE, Value};

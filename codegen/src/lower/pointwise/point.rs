@@ -1,5 +1,7 @@
 //! One point of a tile after another.
 
+use std::collections::BTreeMap;
+
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index, ReadId, Reducer, Scalar, TensorExpr};
 use warpweave_plan::body::{Stage, StageSource};
@@ -10,7 +12,7 @@ use crate::kernel_ir::ids::LocalId;
 use crate::lower::emitter::{Emitter, add, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::reduce::{accumulate, combine, neutral, reduced_value};
-use crate::lower::scalar::{Point, StageName};
+use crate::lower::scalar::Point;
 use crate::lower::store::store;
 use crate::lower::tile::TileAxes;
 use crate::lower::types::scalar_type;
@@ -27,8 +29,14 @@ pub(crate) fn emit_point(
     let coordinates: Vec<Expression> = coordinates.into_iter().map(Expression::Local).collect();
     emitter.when(inside, |emitter| {
         let mut stages: Vec<Option<LocalId>> = Vec::new();
-        for stage in 0..emitter.body().stages.len() {
-            let value = emit_stage(emitter, stage, &coordinates, &stages)?;
+        let count = emitter.body().stages.len();
+        let polled = (0..count).find(|stage| PolledSum::of(emitter, *stage).is_some());
+        let mut beside = Beside::new();
+        for stage in 0..count {
+            if polled == Some(stage) {
+                beside = load_beside_polls(emitter, stage, &coordinates)?;
+            }
+            let value = emit_stage(emitter, stage, &coordinates, (&stages, &beside))?;
             stages.push(Some(value));
         }
         Ok(())
@@ -39,21 +47,20 @@ fn emit_stage(
     emitter: &mut Emitter,
     stage: usize,
     tile: &[Expression],
-    stages: &[Option<LocalId>],
+    (stages, beside): (&[Option<LocalId>], &Beside),
 ) -> Result<LocalId, LowerError> {
     let expr = &emitter.body().stages[stage].expr;
     let scalar = scalar_type(emitter, expr.element)?;
     let mut point = Point::new(stage, tile.to_vec(), stages);
+    let own = beside.iter().filter(|((of, _), _)| *of == stage);
+    own.for_each(|((_, read), local)| point.known_read(*read, *local));
     if let Some(reducer) = expr.reducer {
         let element = expr.body_element();
         let reduced = scalar_type(emitter, element)?;
         let start = neutral(emitter, reducer, element)?;
         let accumulator = emitter.bind(reduced, start);
         match PolledSum::of(emitter, stage) {
-            Some(sum) => {
-                load_beside_polls(emitter, &mut point, expr)?;
-                sum.emit(emitter, tile, accumulator)?;
-            }
+            Some(sum) => sum.emit(emitter, tile, accumulator)?,
             None => {
                 let axes: Vec<AxisId> = expr.reduced().collect();
                 reduce_over(emitter, expr, &axes, tile.to_vec(), &mut |emitter, axes| {
@@ -74,20 +81,26 @@ fn emit_stage(
     Ok(value)
 }
 
-/// Loads what the epilogue reads beside the sum that it polls, so that nobody waits for both one after another.
-fn load_beside_polls(emitter: &mut Emitter, point: &mut Point<'_>, expr: &TensorExpr) -> Result<(), LowerError> {
-    let StageName::Main(stage) = point.stage else { return Ok(()) };
-    let waits_for_nothing = |emitter: &Emitter, read: ReadId| {
-        let body = emitter.body();
-        let source = body.stages[stage].sources[expr.reads[read].operand];
-        matches!(source, StageSource::Operand(operand) if !emitter.is_tagged(body.operands[operand]))
-    };
-    for read in expr.epilogue.iter().flat_map(|epilogue| expr.reads_of(epilogue)) {
-        if waits_for_nothing(emitter, read) {
-            point.read(emitter, read)?;
+/// What stages read that nobody polls, by stage and read.
+type Beside = BTreeMap<(usize, ReadId), LocalId>;
+
+/// Loads what a stage and those behind it read once a point, beside the sum that the stage polls: nobody waits for both one
+/// after another.
+fn load_beside_polls(emitter: &mut Emitter, first: usize, tile: &[Expression]) -> Result<Beside, LowerError> {
+    let body = emitter.body();
+    let mut beside = Beside::new();
+    for (stage, Stage { expr, sources, .. }) in body.stages.iter().enumerate().skip(first) {
+        let once = expr.epilogue.as_ref().or_else(|| expr.reducer.is_none().then_some(&expr.body));
+        let mut point = Point::new(stage, tile.to_vec(), &[]);
+        for read in once.into_iter().flat_map(|scalar| expr.reads_of(scalar)) {
+            let StageSource::Operand(operand) = sources[expr.reads[read].operand] else { continue };
+            let is_placed = expr.reads[read].index.iter().all(Index::is_free_of_reads);
+            if is_placed && !emitter.is_tagged(body.operands[operand]) {
+                beside.insert((stage, read), point.read(emitter, read)?);
+            }
         }
     }
-    Ok(())
+    Ok(beside)
 }
 
 /// The sum of values that carry their own validity, along one axis: several are asked for at once, and added in their order.
