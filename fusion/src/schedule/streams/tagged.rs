@@ -74,11 +74,16 @@ pub fn tags_of_task(operator: &ROperator, memory: &MemoryPlan) -> f64 {
 }
 
 /// Polls of an rTask that wait one after another, beyond the first: one for each read of values that carry tags, and in sums
-/// one for as many values as are polled at once.
+/// one for as many values as are polled at once. Rows that keep constants bring one vector after another.
 pub fn polls_in_turn(operator: &ROperator, memory: &MemoryPlan) -> usize {
     let ROperator { body, params, .. } = operator;
-    if params.rules().holds_residents() || stages_operands(body, params) {
+    if stages_operands(body, params) {
         return 0;
+    }
+    if params.rules().holds_residents() {
+        let vectors = if brings_vectors(body, params) { shared_vectors(body, params) } else { Vec::new() };
+        let is_polled = |operand: usize| memory.tensors[body.operands[operand]].edge == EdgeKind::Tagged;
+        return vectors.iter().filter(|vector| is_polled(vector.operand)).count().saturating_sub(1);
     }
     let is_polled = |source: &StageSource| match source {
         StageSource::Operand(operand) => memory.tensors[body.operands[*operand]].edge == EdgeKind::Tagged,
