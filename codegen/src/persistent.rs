@@ -223,18 +223,21 @@ impl Walk {
         let other = binary(BinaryOp::Subtract, Expression::i32(self.held as i32), self.slot.into());
         let selector = binary(BinaryOp::Subtract, self.word(0), Expression::i32(OPCODE_RUN));
         let cases = kernels.iter().map(|(id, kernel)| self.call(id, kernel)).collect();
-        let owns = kernels.values().any(Kernel::owns_instructions);
-        let own = if owns { self.word(3) } else { Expression::i32(0) };
-        // What is not within reach is read when its chunk is entered.
-        let within_reach = binary(BinaryOp::Minimum, own.clone(), Expression::i32(CHUNK_INSTRUCTIONS as i32 - 1));
+        let (mut behind, mut within_reach): (Expression, Expression) = (self.next.into(), self.next.into());
+        if kernels.values().any(Kernel::owns_instructions) {
+            // What is not within reach is read when its chunk is entered.
+            let most = Expression::i32(CHUNK_INSTRUCTIONS as i32 - 1);
+            within_reach = binary(BinaryOp::Add, within_reach, binary(BinaryOp::Minimum, self.word(3), most));
+            behind = binary(BinaryOp::Add, behind, self.word(3));
+        }
         vec![
             self.fetch_operands(other.clone(), self.word(1)),
             Statement::AsyncCommit,
             Statement::Switch { selector, cases },
             assign(self.operands, self.word(1)),
             assign(self.slot, other),
-            assign(self.behind, binary(BinaryOp::Add, self.next.into(), own)),
-            self.load(binary(BinaryOp::Add, self.next.into(), within_reach)),
+            assign(self.behind, behind),
+            self.load(within_reach),
             Statement::AsyncWait { pending: 0 },
             Statement::BlockBarrier,
         ]
