@@ -135,8 +135,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) warpweave_persistent(ww_arg
       }
       v4 = r0[1];
       v5 = 32u - v5;
-      v3 = v2 + 0u;
-      ww_shared_load4_i32(r0, s0, ((v2 + ww_minimum(0u, 15u)) & 63u) * 4u);
+      v3 = v2;
+      ww_shared_load4_i32(r0, s0, (v2 & 63u) * 4u);
       ww_async_wait<0>();
       ww_barrier();
     } else {
