@@ -43,11 +43,11 @@ struct Walk {
     /// The instruction, and the one that comes after it.
     position: LocalId,
     next: LocalId,
+    /// Where the block stands behind the instruction and those that are its kernel's own.
+    behind: LocalId,
     /// The first operand of the next run, and the element of [`Self::slots`] where it was fetched to.
     operands: LocalId,
     slot: LocalId,
-    /// How many instructions are the kernel's own.
-    own: LocalId,
     satisfied: LocalId,
     stopped: LocalId,
     /// The words of the instruction.
@@ -65,9 +65,10 @@ impl Walk {
         let (ring, slots) = (shared(ring), shared(2 * held));
         let words = RegisterArray { scalar: ScalarType::I32, length: INSTRUCTION_WORDS as u32 };
         let words = kernel.arrays.push(words);
-        let [epoch, position, next, operands, slot, own] = [(); 6].map(|()| kernel.locals.push(ScalarType::I32));
+        let locals = [(); 6].map(|()| kernel.locals.push(ScalarType::I32));
+        let [epoch, position, next, behind, operands, slot] = locals;
         let [satisfied, stopped] = [(); 2].map(|()| kernel.locals.push(ScalarType::Bool));
-        Self { epoch, position, next, operands, slot, own, satisfied, stopped, words, ring, slots, held }
+        Self { epoch, position, next, behind, operands, slot, satisfied, stopped, words, ring, slots, held }
     }
 
     /// What a block does with an instruction, after which it stands at the next.
@@ -77,22 +78,49 @@ impl Walk {
         cases[OPCODE_WAIT as usize] = self.wait();
         cases[OPCODE_SIGNAL as usize] =
             vec![on_first_thread(vec![Statement::Signal { counter: self.word(1), order: MemoryOrder::Release }])];
-        let changed = binary(BinaryOp::BitXor, self.position.into(), self.next.into());
+        let changed = binary(BinaryOp::BitXor, self.position.into(), self.behind.into());
         let chunk = binary(BinaryOp::ShiftRight, changed, Expression::i32(CHUNK_INSTRUCTIONS.ilog2() as i32));
-        let go_on = assign(self.position, self.next.into());
         vec![
             assign(self.next, binary(BinaryOp::Add, self.position.into(), Expression::i32(1))),
             Statement::If {
                 condition: not(binary(BinaryOp::Less, self.word(0), Expression::i32(OPCODE_RUN))),
                 then: self.run(kernels),
-                otherwise: vec![Statement::Switch { selector: self.word(0), cases }, self.load(self.next.into())],
+                otherwise: self.synchronise(cases),
             },
             Statement::If {
                 condition: not(binary(BinaryOp::Equal, chunk, Expression::i32(0))),
-                then: [vec![go_on.clone()], self.enter_chunk()].concat(),
-                otherwise: vec![go_on],
+                then: self.leave_chunk(kernels.values().any(Kernel::takes_steps)),
+                otherwise: vec![assign(self.position, self.behind.into())],
             },
         ]
+    }
+
+    /// Waits, signals, or ends.
+    fn synchronise(&self, cases: Vec<Block>) -> Block {
+        vec![
+            assign(self.behind, self.next.into()),
+            Statement::Switch { selector: self.word(0), cases },
+            self.load(self.next.into()),
+        ]
+    }
+
+    /// Goes on in another chunk; behind steps, in one that may not have been fetched.
+    fn leave_chunk(&self, steps: bool) -> Block {
+        let mut block = Block::new();
+        if steps {
+            let distance = binary(BinaryOp::Subtract, self.behind.into(), self.position.into());
+            block.push(when(
+                binary(BinaryOp::Less, Expression::i32(CHUNK_INSTRUCTIONS as i32), distance),
+                vec![
+                    self.fetch_chunk_from(self.behind, 0),
+                    self.fetch_chunk_from(self.behind, 1),
+                    Statement::AsyncCommit,
+                ],
+            ));
+        }
+        block.push(assign(self.position, self.behind.into()));
+        block.extend(self.enter_chunk());
+        block
     }
 
     /// A word of the instruction.
@@ -195,33 +223,24 @@ impl Walk {
         let other = binary(BinaryOp::Subtract, Expression::i32(self.held as i32), self.slot.into());
         let selector = binary(BinaryOp::Subtract, self.word(0), Expression::i32(OPCODE_RUN));
         let cases = kernels.iter().map(|(id, kernel)| self.call(id, kernel)).collect();
-        let mut block = vec![
+        let (mut behind, mut within_reach): (Expression, Expression) = (self.next.into(), self.next.into());
+        if kernels.values().any(Kernel::owns_instructions) {
+            // What is not within reach is read when its chunk is entered.
+            let most = Expression::i32(CHUNK_INSTRUCTIONS as i32 - 1);
+            within_reach = binary(BinaryOp::Add, within_reach, binary(BinaryOp::Minimum, self.word(3), most));
+            behind = binary(BinaryOp::Add, behind, self.word(3));
+        }
+        vec![
             self.fetch_operands(other.clone(), self.word(1)),
             Statement::AsyncCommit,
             Statement::Switch { selector, cases },
             assign(self.operands, self.word(1)),
             assign(self.slot, other),
-        ];
-        let steps = kernels.values().any(Kernel::takes_steps);
-        let mut behind: Expression = self.next.into();
-        if kernels.values().any(Kernel::owns_instructions) {
-            // What is not within reach is read when its chunk is entered.
-            let most = Expression::i32(CHUNK_INSTRUCTIONS as i32 - 1);
-            block.push(assign(self.own, self.word(3)));
-            behind = binary(BinaryOp::Add, behind, binary(BinaryOp::Minimum, self.own.into(), most));
-        }
-        block.extend([self.load(behind), Statement::AsyncWait { pending: 0 }, Statement::BlockBarrier]);
-        if kernels.values().any(Kernel::owns_instructions) {
-            block.push(assign(self.next, binary(BinaryOp::Add, self.next.into(), self.own.into())));
-        }
-        if steps {
-            // The walk may go on behind what the block has fetched.
-            block.push(when(
-                not(binary(BinaryOp::Less, self.own.into(), Expression::i32(CHUNK_INSTRUCTIONS as i32))),
-                vec![self.fetch_chunk_from(self.next, 0), self.fetch_chunk_from(self.next, 1), Statement::AsyncCommit],
-            ));
-        }
-        block
+            assign(self.behind, behind),
+            self.load(within_reach),
+            Statement::AsyncWait { pending: 0 },
+            Statement::BlockBarrier,
+        ]
     }
 
     fn call(&self, id: KernelId, kernel: &Kernel) -> Block {

@@ -9,7 +9,7 @@ use warpweave_runtime::sass::evaluate::launch::Launch;
 use warpweave_runtime::sass::machine::MachineModel;
 use warpweave_runtime::sass::program::MachineCode;
 use warpweave_runtime::sass::simulate::{Surroundings, Timing, simulate};
-use warpweave_runtime::sass::trace::Trace;
+use warpweave_runtime::sass::trace::{Effect, Trace};
 
 const QUIET: Surroundings = Surroundings { cached: true, crowded: false };
 
@@ -167,16 +167,57 @@ fn what_is_not_known_is_counted() {
             ("@P0 BRA `(.loop)", 5, 0, NONE),
             ("EXIT", 5, 0, NONE),
             ("NOP", 5, 0, NONE),
-            ("NOP", 5, 0, NONE),
+            ("EXIT", 5, 0, NONE),
         ]
     };
     let (_, polled) = issues_of(&jump("LDG.E.STRONG.GPU R4, desc[UR4][R2.64]"), "EXIT");
     assert_eq!((polled.unknowns.polls, polled.unknowns.jumps), (2, 0));
-    let (_, data) = issues_of(&jump("LDG.E R4, desc[UR4][R2.64]"), "EXIT");
+    let (ordinary, data) = issues_of(&jump("LDG.E R4, desc[UR4][R2.64]"), "NOP");
     assert_eq!((data.unknowns.polls, data.unknowns.jumps), (0, 2));
+    assert_eq!(ordinary, 2, "an ordinary element is not zero");
     let guarded = [("@P0 IADD3 R1, R1, 0x1, RZ", 5, 0, NONE), ("LDS R0, [R9]", 5, 0, 0), ("EXIT", 5, 1, NONE)];
     let (_, unknown) = issues_of(&guarded, "EXIT");
     assert_eq!((unknown.unknowns.guards, unknown.unknowns.addresses), (2, 2));
+}
+
+#[test]
+fn lanes_of_a_named_row_are_neighbours() {
+    let gather = |named: &'static str| {
+        [
+            ("S2R R0, SR_LANEID", 5, 0, 0),
+            ("MOV R2, 0x1000", 5, 1, NONE),
+            ("MOV R3, RZ", 5, 0, NONE),
+            (named, 5, 0, 0),
+            ("IMAD R5, R4, 0x40, R0", 5, 1, NONE),
+            ("IMAD.WIDE R6, R5, 0x4, R2", 5, 0, NONE),
+            ("LDG.E R8, desc[UR4][R6.64]", 5, 0, NONE),
+            ("EXIT", 5, 0, NONE),
+        ]
+    };
+    let passes = |named| {
+        let (_, trace) = issues_of(&gather(named), "EXIT");
+        assert_eq!(trace.unknowns.addresses, 0);
+        let last = trace.warps[0].iter().rev().find_map(|step| match step.effect {
+            Effect::Global { wavefronts, sectors, .. } => Some((wavefronts, sectors)),
+            _ => None,
+        });
+        last.expect("it loads")
+    };
+    assert_eq!(passes("LDG.E R4, desc[UR4][R2.64]"), (1, 4), "all lanes read one row");
+    assert_eq!(passes("LDG.E R4, desc[UR4][R2.64+0x20]"), (1, 4), "wherever it is named");
+    let apart = [
+        ("S2R R0, SR_LANEID", 5, 0, 0),
+        ("IMAD R2, R0, 0x4, RZ", 5, 1, NONE),
+        ("MOV R3, RZ", 5, 0, NONE),
+        ("LDG.E R4, desc[UR4][R2.64]", 5, 0, 0),
+        ("IMAD.WIDE R6, R4, 0x100, R2", 5, 1, NONE),
+        ("LDG.E R8, desc[UR4][R6.64]", 5, 0, NONE),
+        ("EXIT", 5, 0, NONE),
+    ];
+    let (_, trace) = issues_of(&apart, "EXIT");
+    let last = trace.warps[0].iter().rev().find(|step| matches!(step.effect, Effect::Global { .. }));
+    let Some(Effect::Global { sectors, .. }) = last.map(|step| step.effect) else { panic!("it loads") };
+    assert_eq!(sectors, 32, "each lane reads a row of its own");
 }
 
 /// What the model is held against holds for these figures and no others.

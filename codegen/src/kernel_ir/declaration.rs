@@ -4,12 +4,14 @@
 //! Walks, rewriting, the verifier and the analysis of assignments are derived from these two, and need no change for a new
 //! statement.
 
+use warpweave_plan::plan::MOST_POLLED;
+
 use super::effects::{
     Access, AccessKind, Control, Effects, Flaw, Home, Memory, Needed, Order, Outcome, Parts, Role, Scope, Uniform,
     UniformPart,
 };
 use super::expression::{Constant, Expression, ScalarType};
-use super::memory::{FETCHED_WORDS, GlobalSpace, MOST_POLLED, ShuffleMode, WARP_SIZE};
+use super::memory::{FETCHED_WORDS, GlobalSpace, ShuffleMode, WARP_SIZE};
 use super::statement::{Block, CallOperands, CallWaits, Place, Statement};
 
 /// The parts of a statement, borrowed as it is.
@@ -122,7 +124,7 @@ impl Statement {
                 Effects { accesses: vec![write(arena)], flaw: store_width(values), ..Effects::NONE }
             }
             Self::LoadTagged { count, apart, .. } => {
-                let most = if apart.is_some() { MOST_POLLED } else { 2 };
+                let most = if apart.is_some() { MOST_POLLED as u32 } else { 2 };
                 let flaw = (!(1..=most).contains(count)).then_some(Flaw::TaggedCount(*count));
                 let home = Home::Exchange("LoadTagged");
                 Effects { home, accesses: vec![read(Memory::Tagged)], flaw, ..Effects::NONE }

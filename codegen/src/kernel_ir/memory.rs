@@ -138,6 +138,3 @@ pub enum SpecialRegister {
 
 /// Words that one thread copies at once of what is fetched.
 pub const FETCHED_WORDS: u32 = 4;
-
-/// The most elements that one poll asks for.
-pub const MOST_POLLED: u32 = 8;

@@ -81,7 +81,7 @@ pub enum Statement {
     LoadTagged {
         /// What is written, `F32`; the first of `count` array elements.
         place: Place,
-        /// Elements polled: one, two neighbours, or up to [`MOST_POLLED`](super::MOST_POLLED) that lie apart.
+        /// Elements polled: one, two neighbours, or up to [`MOST_POLLED`](warpweave_plan::plan::MOST_POLLED) that lie apart.
         count: u32,
         /// The first element's index in the arena, in units of eight bytes, `I64` or `I32`.
         index: Expression,

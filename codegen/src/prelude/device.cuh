@@ -220,9 +220,9 @@ WW_FUNCTION void ww_fetch(ww_u32* to, int const* from) {
 #pragma unroll
   for (int first = 0; first < words; first += 4 * threads) {
     int const word = first + 4 * (int)ww_thread();
-    if (first + 4 * threads > words && word >= words) break;
     ww_u32 const place = (ww_u32)__cvta_generic_to_shared(to + word);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(place), "l"(from + word) : "memory");
+    asm volatile("{.reg .pred p; setp.lt.s32 p, %2, %3; @p cp.async.cg.shared.global [%0], [%1], 16;}"
+                 :: "r"(place), "l"(from + word), "r"(word), "n"(words) : "memory");
   }
 }
 
@@ -340,6 +340,9 @@ template <class T> WW_FUNCTION void ww_time_out(
 WW_FUNCTION bool ww_was_aborted(int const* status) {
   return ww_barrier_or(ww_thread() == 0u && ww_load_relaxed(status) != 0u);
 }
+
+// The same of a node: nobody waits meanwhile, so that every thread reads what no longer changes, and tests it later.
+WW_FUNCTION ww_u32 ww_abort_before(int const* status) { return ww_load_relaxed(status); }
 
 // Polls until the counter reaches the target; false after time_limit_ns of this wait, or when abort is raised. The
 // clock and the abort word are read at every 64th poll.

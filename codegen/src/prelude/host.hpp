@@ -260,6 +260,7 @@ template <class T> static void ww_time_out(
 WW_FUNCTION bool ww_was_aborted(int const* status) {
   return ww_barrier_or(ww_thread() == 0u && __atomic_load_n(status, __ATOMIC_RELAXED) != 0);
 }
+WW_FUNCTION ww_u32 ww_abort_before(int const* status) { return (ww_u32)__atomic_load_n(status, __ATOMIC_RELAXED); }
 
 // Polls until the counter reaches the target; false after time_limit_ns of this wait, or when abort is raised.
 template <int order, class T>

@@ -94,7 +94,7 @@ impl<'a> Printer<'a> {
         format!("extern \"C\" __global__ void __launch_bounds__({}, 1)", self.program.threads)
     }
 
-    /// How an entry begins that may come after a segment whose waits can give up.
+    /// How the entry of persistent segments begins that may come after one whose waits gave up.
     fn abort(&self) -> String {
         match self.program.entry {
             Entry::Persistent(_) | Entry::Nodes(_) => String::new(),
@@ -105,14 +105,23 @@ impl<'a> Printer<'a> {
     fn node(&self, id: KernelId, node: &Kernel) -> String {
         let name = node_name(id.index() as u32);
         let signature = format!("{} {name}(ww_node_arguments arguments)", self.bounds());
-        let prologue = self.abort() + &shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n";
-        function(node, &Head { prologue, ..self.head(signature) })
+        let may_be_aborted = matches!(self.program.entry, Entry::Mixed(_));
+        let asks = if may_be_aborted { "  ww_u32 const aborted = ww_abort_before(arguments.status);\n" } else { "" };
+        let prologue = asks.to_owned() + &shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n";
+        function(node, &Head { prologue, may_be_aborted, ..self.head(signature) })
     }
 
     /// A body without a prologue.
     fn head(&self, signature: String) -> Head<'_> {
         let threads = self.program.threads;
-        Head { signature, prologue: String::new(), takes: &self.takes, threads, resident_bytes: 0 }
+        Head {
+            signature,
+            prologue: String::new(),
+            takes: &self.takes,
+            threads,
+            resident_bytes: 0,
+            may_be_aborted: false,
+        }
     }
 
     fn entry(&self, entry: &Kernel) -> String {
@@ -140,14 +149,22 @@ struct Head<'a> {
     threads: u32,
     /// What kernels keep takes so many first bytes of the body's shared memory.
     resident_bytes: u32,
+    /// Whether a node leaves where it would wait if a segment before was aborted.
+    may_be_aborted: bool,
 }
 
 /// A body as text.
 fn function(kernel: &Kernel, head: &Head) -> String {
-    let Head { signature, prologue, takes, threads, resident_bytes } = head;
+    let Head { signature, prologue, takes, threads, resident_bytes, may_be_aborted } = head;
     let declarations = Declarations::of(kernel);
     let mut text = format!("{signature} {{\n{prologue}{}", declare(kernel, &declarations, *resident_bytes));
-    statement::body(kernel, &|local| declarations.locals.contains(&local), takes, *threads, &mut text);
+    statement::body(
+        kernel,
+        &|local| declarations.locals.contains(&local),
+        takes,
+        (*threads, *may_be_aborted),
+        &mut text,
+    );
     if kernel.owns_instructions() {
         text.push_str("  return false;\n");
     }

@@ -17,7 +17,7 @@ pub(super) fn body(
     kernel: &Kernel,
     is_declared: &dyn Fn(LocalId) -> bool,
     takes: &Arena<KernelId, Takes>,
-    threads: u32,
+    (threads, may_be_aborted): (u32, bool),
     text: &mut String,
 ) {
     let mut printer = Printer {
@@ -25,6 +25,7 @@ pub(super) fn body(
         is_declared,
         takes,
         threads,
+        may_be_aborted,
         text,
         depth: 1,
         loops: 0,
@@ -51,6 +52,8 @@ struct Printer<'a> {
     takes: &'a Arena<KernelId, Takes>,
     /// Threads of a block.
     threads: u32,
+    /// Whether a wait for the node before begins with what the prologue has asked for.
+    may_be_aborted: bool,
     text: &'a mut String,
     depth: usize,
     loops: u32,
@@ -264,7 +267,12 @@ impl Printer<'_> {
                 let counter = self.value(counter);
                 self.line(&format!("{function}(arguments, {counter});"));
             }
-            Statement::DependencyWait => self.line("ww_dependency_wait();"),
+            Statement::DependencyWait => {
+                if self.may_be_aborted {
+                    self.line("if (aborted != 0u) return;");
+                }
+                self.line("ww_dependency_wait();");
+            }
             Statement::DependentLaunch => self.line("ww_dependent_launch();"),
         }
     }

@@ -54,18 +54,18 @@ extern "C" __global__ void __launch_bounds__(64, 1) warpweave_persistent(ww_argu
   unsigned char* const shared = ww_shared_memory();
   ww_buffers const buffers = arguments.buffers;
   bool v6, v7;
-  unsigned v0, v1, v2, v3, v4, v8, v9;
+  unsigned v0, v1, v2, v3, v4, v5, v8, v9;
   unsigned r0[4];
   unsigned* const s0 = (unsigned*)(shared + 0);
   unsigned* const s1 = (unsigned*)(shared + 1024);
   v0 = ww_load_control(arguments, ww_epoch);
   v1 = ww_table(arguments.stream_start, ww_block() * 2u + 0u);
-  v3 = ww_table(arguments.stream_start, ww_block() * 2u + 1u);
+  v4 = ww_table(arguments.stream_start, ww_block() * 2u + 1u);
   ww_fetch<64, 64>(s0 + (((v1 & (-16u)) + 0u) & 63u) * 4u, arguments.instructions + ww_extend(((v1 & (-16u)) + 0u) * 4u));
   ww_fetch<64, 64>(s0 + (((v1 & (-16u)) + 16u) & 63u) * 4u, arguments.instructions + ww_extend(((v1 & (-16u)) + 16u) * 4u));
-  ww_fetch<32, 64>(s1 + 0u, arguments.operands + ww_extend(v3));
+  ww_fetch<32, 64>(s1 + 0u, arguments.operands + ww_extend(v4));
   ww_async_commit();
-  v4 = 0u;
+  v5 = 0u;
   ww_async_wait<0>();
   ww_barrier();
   ww_shared_load4_i32(r0, s0, (v1 & 63u) * 4u);
@@ -74,23 +74,25 @@ extern "C" __global__ void __launch_bounds__(64, 1) warpweave_persistent(ww_argu
   for (;;) {
     v2 = v1 + 1u;
     if (!((int)r0[0] < 3)) {
-      ww_fetch<32, 64>(s1 + 32u - v4, arguments.operands + ww_extend(r0[1]));
+      ww_fetch<32, 64>(s1 + 32u - v5, arguments.operands + ww_extend(r0[1]));
       ww_async_commit();
       switch (r0[0] - 3u) {
         case 0u: {
-          k0(buffers, ww_fetched_at(s1 + v4), r0[2]);
+          k0(buffers, ww_fetched_at(s1 + v5), r0[2]);
         } break;
         case 1u: {
-          k1(buffers, ww_fetched_at(s1 + v4), r0[2]);
+          k1(buffers, ww_fetched_at(s1 + v5), r0[2]);
         } break;
         default: break;
       }
-      v3 = r0[1];
-      v4 = 32u - v4;
+      v4 = r0[1];
+      v5 = 32u - v5;
+      v3 = v2;
       ww_shared_load4_i32(r0, s0, (v2 & 63u) * 4u);
       ww_async_wait<0>();
       ww_barrier();
     } else {
+      v3 = v2;
       switch (r0[0]) {
         case 0u: {
           goto end_of_loop_0;
@@ -114,15 +116,15 @@ extern "C" __global__ void __launch_bounds__(64, 1) warpweave_persistent(ww_argu
       }
       ww_shared_load4_i32(r0, s0, (v2 & 63u) * 4u);
     }
-    if (!(ww_shift_right(v1 ^ v2, 4u) == 0u)) {
-      v1 = v2;
+    if (!(ww_shift_right(v1 ^ v3, 4u) == 0u)) {
+      v1 = v3;
       ww_async_wait<0>();
       ww_barrier();
       ww_shared_load4_i32(r0, s0, (v1 & 63u) * 4u);
       ww_fetch<64, 64>(s0 + (((v1 & (-16u)) + 32u) & 63u) * 4u, arguments.instructions + ww_extend(((v1 & (-16u)) + 32u) * 4u));
       ww_async_commit();
     } else {
-      v1 = v2;
+      v1 = v3;
     }
   }
   end_of_loop_0:;

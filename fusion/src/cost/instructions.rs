@@ -12,10 +12,10 @@ pub(crate) const COMBINE_LATENCY: f64 = 150.0;
 pub(crate) const DEPENDENT_CYCLES: f64 = 2.6;
 
 /// Cycles an instruction of a function that branches on its operands: each waits for the one before it.
-pub(crate) const BRANCHING_CYCLES: f64 = 6.5;
+pub(crate) const BRANCHING_CYCLES: f64 = 6.0;
 
 /// Cycles from an element that names a place to that place, checked.
-pub(crate) const CHECK_CYCLES: f64 = 70.0;
+pub(crate) const CHECK_CYCLES: f64 = 45.0;
 
 /// Instructions of an approximate reciprocal.
 const RECIPROCAL_INSTRUCTIONS: f64 = 3.0;
@@ -27,7 +27,7 @@ pub(crate) fn work(expr: &TensorExpr) -> f64 {
     expr.body.operations() as f64 + 1.0 + reads.sum::<f64>()
 }
 
-/// Instructions of a scalar's operations, reads left out: functions are sequences of them, and a division is one in doubles.
+/// Instructions of a scalar's operations, reads left out: functions are sequences of them, as ordinary operands take them.
 pub(crate) fn arithmetic(scalar: &Scalar) -> f64 {
     let mut count = 0.0;
     scalar.visit(&mut |part| {
@@ -47,11 +47,15 @@ pub(crate) fn arithmetic(scalar: &Scalar) -> f64 {
 pub(crate) fn branching(scalar: &Scalar) -> f64 {
     let mut count = 0.0;
     scalar.visit(&mut |part| {
-        if let Scalar::Binary(op @ (BinaryOp::Divide | BinaryOp::Remainder | BinaryOp::Power), ..) = part
-            && part.logistic_argument().is_none()
-        {
-            count += binary(*op);
-        }
+        count += match part {
+            Scalar::Binary(op @ (BinaryOp::Divide | BinaryOp::Remainder | BinaryOp::Power), ..)
+                if part.logistic_argument().is_none() =>
+            {
+                binary(*op)
+            }
+            Scalar::Unary(op @ UnaryOp::Sqrt, _) => unary(*op),
+            _ => 0.0,
+        };
     });
     count
 }
@@ -60,7 +64,7 @@ fn unary(op: UnaryOp) -> f64 {
     match op {
         UnaryOp::Negate | UnaryOp::Absolute | UnaryOp::Not | UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::RoundEven => 1.0,
         UnaryOp::Exp => 8.0,
-        UnaryOp::Sqrt => 15.0,
+        UnaryOp::Sqrt => 12.0,
         UnaryOp::Log => 20.0,
         UnaryOp::Tanh | UnaryOp::Erf => 25.0,
         UnaryOp::Sin | UnaryOp::Cos | UnaryOp::Atan => 40.0,
@@ -69,7 +73,8 @@ fn unary(op: UnaryOp) -> f64 {
 
 fn binary(op: BinaryOp) -> f64 {
     match op {
-        BinaryOp::Divide | BinaryOp::Remainder => 40.0,
+        BinaryOp::Divide => 20.0,
+        BinaryOp::Remainder => 40.0,
         BinaryOp::Power => 60.0,
         BinaryOp::Add
         | BinaryOp::Subtract

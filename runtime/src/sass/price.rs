@@ -199,15 +199,16 @@ pub fn dispatch_cycles(subject: &Subject<'_>, task: Task<'_>) -> Result<Option<u
     let is_store =
         |place: usize| matches!(subject.code.code[place].operation, Operation::Stg | Operation::Red | Operation::Redg);
     let is_load = |place: usize| subject.code.code[place].operation == Operation::Lds;
+    let begins = |place: usize| place == function.start;
     let watched: Vec<usize> =
-        (function.start..function.end).filter(|place| is_store(*place) || is_load(*place)).collect();
+        (function.start..function.end).filter(|&place| begins(place) || is_store(place) || is_load(place)).collect();
     let step = step_of(task);
     let (timing, _) = timed(subject, subject.entry, of_steps(subject, &[step, step]), &watched)?;
-    let Some((first, _)) = timing.watched.iter().find(|(place, _)| is_load(*place)) else { return Ok(None) };
-    let Some(again) = timing.watched.iter().rposition(|(place, _)| place == first) else { return Ok(None) };
+    let Some(again) = timing.watched.iter().rposition(|(place, _)| begins(*place)) else { return Ok(None) };
     let (before, next) = timing.watched.split_at(again);
-    let last = before.iter().rev().find(|(place, _)| is_store(*place));
-    Ok(last.map(|(_, stored)| next[0].1 - stored))
+    let stored = before.iter().rev().find(|(place, _)| is_store(*place));
+    let loaded = next.iter().find(|(place, _)| is_load(*place));
+    Ok(stored.zip(loaded).map(|((_, stored), (_, loaded))| loaded - stored))
 }
 
 fn step_of(Task { kernel, operands, tile, call, .. }: Task<'_>) -> StreamStep {

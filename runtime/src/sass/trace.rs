@@ -39,11 +39,11 @@ pub enum Effect {
 pub struct Unknowns {
     /// Jumps on what was polled; each took the way that ends the poll.
     pub polls: u64,
-    /// Jumps on data; each fell through.
+    /// Jumps on data; each went where ordinary elements lead.
     pub jumps: u64,
     /// Instructions of which it depends on data whether they are executed; each was.
     pub guards: u64,
-    /// Accesses at addresses that depend on data, taken as a sector or a bank of its own for each lane.
+    /// Accesses at addresses that depend on data in no way that is followed, taken as a sector or a bank of its own for each lane.
     pub addresses: u64,
 }
 

@@ -2,9 +2,10 @@
 
 pub mod scalar;
 
+use warpweave_plan::plan::MOST_POLLED;
+
 use crate::kernel_ir::{
-    ControlWord, GlobalSpace, KernelId, Location, MOST_POLLED, MemoryOrder, MemoryType, ShuffleMode, SpecialRegister,
-    Table,
+    ControlWord, GlobalSpace, KernelId, Location, MemoryOrder, MemoryType, ShuffleMode, SpecialRegister, Table,
 };
 
 use scalar::{NarrowBinary, NarrowUnary, WideBinary, WideCompare, WideUnary};
@@ -28,7 +29,7 @@ pub enum Index {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Registers {
     /// Slot numbers, narrow or wide after the memory type.
-    pub slots: [u32; MOST_POLLED as usize],
+    pub slots: [u32; MOST_POLLED],
     pub count: u32,
 }
 

@@ -1,10 +1,11 @@
 //! Statements to instructions.
 
 use warpweave_graph::arena::Id;
+use warpweave_plan::plan::MOST_POLLED;
 
 use crate::kernel_ir::{
-    ArrayId, Block, CallWaits, Constant, Expression, GlobalSpace, LocalId, Location, MOST_POLLED, MemoryType, Place,
-    ScalarType, SharedId, Statement,
+    ArrayId, Block, CallWaits, Constant, Expression, GlobalSpace, LocalId, Location, MemoryType, Place, ScalarType,
+    SharedId, Statement,
 };
 
 use super::{Compiler, MAXIMUM_CODE, Value};
@@ -378,7 +379,7 @@ impl Compiler<'_> {
     }
 
     fn sources(&mut self, values: &[Expression]) -> Registers {
-        let mut slots = [0; MOST_POLLED as usize];
+        let mut slots = [0; MOST_POLLED];
         for (slot, value) in slots.iter_mut().zip(values) {
             *slot = match self.evaluate(value, None) {
                 (value, ScalarType::I64) => self.wide(value).0,
@@ -390,7 +391,7 @@ impl Compiler<'_> {
 
     /// The registers that a load of `width` elements into `place` writes, and what is left to do afterwards.
     fn destinations(&mut self, place: &Place, memory: MemoryType, count: u32) -> (Registers, Option<Late>) {
-        let mut slots = [0; MOST_POLLED as usize];
+        let mut slots = [0; MOST_POLLED];
         let number = |value: Value| match value {
             Value::Narrow(slot) => slot.0,
             Value::Wide(slot) => slot.0,
@@ -428,7 +429,7 @@ impl Compiler<'_> {
             Value::Narrow(slot) => slot.0,
             Value::Constant(_) => unreachable!("a temporary is a register"),
         };
-        let mut slots = [0; MOST_POLLED as usize];
+        let mut slots = [0; MOST_POLLED];
         slots[0] = first;
         let registers = Registers { slots, count: 1 };
         (value, Some(Late { array, index, registers, wide }))

@@ -1,12 +1,14 @@
 //! One point of a tile after another.
 
+use std::collections::BTreeMap;
+
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index, ReadId, Reducer, Scalar, TensorExpr};
 use warpweave_plan::body::{Stage, StageSource};
+use warpweave_plan::plan::polled_together;
 
 use crate::kernel_ir::expression::{Expression, ScalarType};
 use crate::kernel_ir::ids::LocalId;
-use crate::kernel_ir::memory::MOST_POLLED;
 use crate::lower::emitter::{Emitter, add, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::reduce::{accumulate, combine, neutral, reduced_value};
@@ -27,8 +29,14 @@ pub(crate) fn emit_point(
     let coordinates: Vec<Expression> = coordinates.into_iter().map(Expression::Local).collect();
     emitter.when(inside, |emitter| {
         let mut stages: Vec<Option<LocalId>> = Vec::new();
-        for stage in 0..emitter.body().stages.len() {
-            let value = emit_stage(emitter, stage, &coordinates, &stages)?;
+        let count = emitter.body().stages.len();
+        let polled = (0..count).find(|stage| PolledSum::of(emitter, *stage).is_some());
+        let mut beside = Beside::new();
+        for stage in 0..count {
+            if polled == Some(stage) {
+                beside = load_beside_polls(emitter, stage, &coordinates)?;
+            }
+            let value = emit_stage(emitter, stage, &coordinates, (&stages, &beside))?;
             stages.push(Some(value));
         }
         Ok(())
@@ -39,11 +47,13 @@ fn emit_stage(
     emitter: &mut Emitter,
     stage: usize,
     tile: &[Expression],
-    stages: &[Option<LocalId>],
+    (stages, beside): (&[Option<LocalId>], &Beside),
 ) -> Result<LocalId, LowerError> {
     let expr = &emitter.body().stages[stage].expr;
     let scalar = scalar_type(emitter, expr.element)?;
     let mut point = Point::new(stage, tile.to_vec(), stages);
+    let own = beside.iter().filter(|((of, _), _)| *of == stage);
+    own.for_each(|((_, read), local)| point.known_read(*read, *local));
     if let Some(reducer) = expr.reducer {
         let element = expr.body_element();
         let reduced = scalar_type(emitter, element)?;
@@ -71,6 +81,28 @@ fn emit_stage(
     Ok(value)
 }
 
+/// What stages read that nobody polls, by stage and read.
+type Beside = BTreeMap<(usize, ReadId), LocalId>;
+
+/// Loads what a stage and those behind it read once a point, beside the sum that the stage polls: nobody waits for both one
+/// after another.
+fn load_beside_polls(emitter: &mut Emitter, first: usize, tile: &[Expression]) -> Result<Beside, LowerError> {
+    let body = emitter.body();
+    let mut beside = Beside::new();
+    for (stage, Stage { expr, sources, .. }) in body.stages.iter().enumerate().skip(first) {
+        let once = expr.epilogue.as_ref().or_else(|| expr.reducer.is_none().then_some(&expr.body));
+        let mut point = Point::new(stage, tile.to_vec(), &[]);
+        for read in once.into_iter().flat_map(|scalar| expr.reads_of(scalar)) {
+            let StageSource::Operand(operand) = sources[expr.reads[read].operand] else { continue };
+            let is_placed = expr.reads[read].index.iter().all(Index::is_free_of_reads);
+            if is_placed && !emitter.is_tagged(body.operands[operand]) {
+                beside.insert((stage, read), point.read(emitter, read)?);
+            }
+        }
+    }
+    Ok(beside)
+}
+
 /// The sum of values that carry their own validity, along one axis: several are asked for at once, and added in their order.
 pub(super) struct PolledSum {
     stage: usize,
@@ -94,7 +126,7 @@ impl PolledSum {
         let layout = &emitter.memory.tensors[tensor].layout;
         let linear = Index::linear(&expr.reads[read].index, &layout.strides, layout.offset);
         let extent = expr.axes[axis].extent;
-        let each = (1..=MOST_POLLED as usize).rev().find(|each| extent.is_multiple_of(*each))?;
+        let each = polled_together(extent);
         let is_plain = linear.is_affine() && expr.reads[read].guard.is_always();
         is_plain.then(|| Self { stage, read, extent, apart: linear.coefficient(axis), each })
     }

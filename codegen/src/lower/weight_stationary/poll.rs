@@ -2,6 +2,7 @@
 //! polled.
 
 use warpweave_graph::expr::{Index, ReadId};
+use warpweave_plan::plan::MOST_POLLED;
 use warpweave_plan::template::row::rounds::RUN;
 use warpweave_plan::template::staged::blocked::is_wide;
 use warpweave_plan::template::weight_stationary::passes::brings_vectors;
@@ -10,7 +11,7 @@ use warpweave_plan::template::weight_stationary::reads::{ResidentRead, shared_ve
 use super::hold::reduced_point;
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
 use crate::kernel_ir::ids::{LocalId, SharedId};
-use crate::kernel_ir::memory::{MOST_POLLED, MemoryType, WARP_SIZE, Width};
+use crate::kernel_ir::memory::{MemoryType, WARP_SIZE, Width};
 use crate::kernel_ir::statement::Statement;
 use crate::lower::emitter::{Emitter, add, binary, multiply};
 use crate::lower::error::LowerError;
@@ -203,5 +204,5 @@ fn polled_apart(emitter: &Emitter, read: &ResidentRead) -> Option<usize> {
     let is_long = read.length > 2 * threads && expr.reduced().count() == 1;
     let is_one = emitter.is_tagged(body.operands[read.operand]) && are_neighbours(emitter, read);
     let divides = |count: &usize| read.length.is_multiple_of(*count) && read.length / count <= threads;
-    (2..=MOST_POLLED as usize).find(divides).filter(|_| is_long && is_one)
+    (2..=MOST_POLLED).find(divides).filter(|_| is_long && is_one)
 }

@@ -150,6 +150,14 @@ pub const TAG_BYTES: usize = WORD_BYTES;
 /// Bytes of an element that carries its own validity: a word whose first bytes are the element, whatever its type, then its tag.
 pub const TAGGED_BYTES: usize = WORD_BYTES + TAG_BYTES;
 
+/// The most elements that one poll asks for.
+pub const MOST_POLLED: usize = 8;
+
+/// The tagged values of a sum that a thread polls at once: as many as divide their number, at most [`MOST_POLLED`].
+pub fn polled_together(summed: usize) -> usize {
+    (1..=MOST_POLLED).rev().find(|count| summed.is_multiple_of(*count)).unwrap_or(1)
+}
+
 /// Tags of a launch.
 pub const TAGS: u32 = 1 << 16;
 

@@ -18,7 +18,7 @@ use crate::partition::search::{FusionGroup, Partition};
 use crate::schedule::memory::unplaced;
 use crate::template::contraction::split::{Expanded, with_operands};
 use warpweave_plan::body::{GroupBody, Stage, StageOutput, StageSource};
-use warpweave_plan::plan::{EdgeKind, MemoryPlan, ROperator};
+use warpweave_plan::plan::{EdgeKind, MemoryPlan, ROperator, polled_together};
 use warpweave_plan::region::Region;
 use warpweave_plan::template::contraction::operand_staging as boxed;
 use warpweave_plan::template::contraction::operand_staging::stages_operands;
@@ -73,29 +73,27 @@ pub fn tags_of_task(operator: &ROperator, memory: &MemoryPlan) -> f64 {
     staged_operand_elements(body, params) + tags as f64 / f64::from(operator.tasks().max(1))
 }
 
-/// Values of a sum that a kernel polls at once, at most: `MOST_POLLED` of the kernel IR.
-const POLLED_TOGETHER: usize = 8;
-
 /// Polls of an rTask that wait one after another, beyond the first: one for each read of values that carry tags, and in sums
-/// one for as many values as are polled at once.
+/// one for as many values as are polled at once. Rows that keep constants bring one vector after another.
 pub fn polls_in_turn(operator: &ROperator, memory: &MemoryPlan) -> usize {
     let ROperator { body, params, .. } = operator;
-    if params.rules().holds_residents() || stages_operands(body, params) {
+    if stages_operands(body, params) {
         return 0;
+    }
+    if params.rules().holds_residents() {
+        let vectors = if brings_vectors(body, params) { shared_vectors(body, params) } else { Vec::new() };
+        let is_polled = |operand: usize| memory.tensors[body.operands[operand]].edge == EdgeKind::Tagged;
+        return vectors.iter().filter(|vector| is_polled(vector.operand)).count().saturating_sub(1);
     }
     let is_polled = |source: &StageSource| match source {
         StageSource::Operand(operand) => memory.tensors[body.operands[*operand]].edge == EdgeKind::Tagged,
         StageSource::Stage(_) | StageSource::Staged(_) => false,
     };
-    let in_turn = |extent: usize| {
-        let together = (1..=POLLED_TOGETHER).rev().find(|count| extent.is_multiple_of(*count)).unwrap_or(1);
-        extent / together
-    };
     let of_stage = |stage: &Stage| {
         let expr = &stage.expr;
         let polled = expr.reads.values().filter(|read| is_polled(&stage.sources[read.operand])).count();
         let summed: Vec<usize> = expr.reduced().map(|axis| expr.axes[axis].extent).collect();
-        polled * if let [extent] = summed[..] { in_turn(extent) } else { 1 }
+        polled * if let [extent] = summed[..] { extent / polled_together(extent) } else { 1 }
     };
     body.stages.iter().map(of_stage).sum::<usize>().saturating_sub(1)
 }

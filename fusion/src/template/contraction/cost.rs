@@ -15,10 +15,11 @@ use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Scalar, TensorExpr};
-use warpweave_plan::body::GroupBody;
+use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::contraction::Contraction;
-use warpweave_plan::template::contraction::shape::ContractionShape;
+use warpweave_plan::template::contraction::column_runs::ColumnRuns;
+use warpweave_plan::template::contraction::shape::{ContractionShape, Finish};
 use warpweave_plan::template::contraction::shape::Pipeline;
 use warpweave_plan::template::contraction::tile_load::{Fetch, SideLoad};
 use warpweave_plan::template::fill::fill;
@@ -106,7 +107,7 @@ fn sliced(expr: &TensorExpr, block: &[usize], shape: &ContractionShape) -> Opera
 ///   the first fetch, whose latency nothing hides.
 /// - *A step*: see [`step_cycles`]. The next step's loads are under way meanwhile, so a step takes no less than they do.
 /// - *After*: instructions of the stages behind the sums and of the stores, or the transfer of what is stored, and one latency of
-///   what the stages load.
+///   what the stages load once; see [`waits_in_turn`] for what they load for every element.
 fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
     let (arch, latency) = (kernel.arch, kernel.arch.load_latency_cycles.value);
     let loads = SideLoads::new(kernel, shape);
@@ -131,11 +132,39 @@ fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
     let places = (loads.slots + finish.rows as f64 + finish.columns as f64) * PLACE_INSTRUCTIONS;
     let before = latency + PLACE_CHAIN * DEPENDENT_CYCLES + issue_cycles(kernel, shape, places) / DEPENDENT_ISSUE;
     let after = issue_cycles(kernel, shape, elements * (STORE_INSTRUCTIONS + loads.after)) / DEPENDENT_ISSUE;
+    let in_turn = waits_in_turn(kernel, (shape, finish)) * latency;
     before
         + loop_cycles
         + adding_cycles(kernel, shape)
         + after.max(kernel.transfer(kernel.counts.store_sectors))
-        + latency
+        + latency.max(in_turn)
+}
+
+/// Loads from memory that a thread waits for one after another behind its sums. A stage that reads other places for other
+/// rows and columns loads a run of a row's columns at once, and no load passes a store before it. Where columns are no runs,
+/// what one stage stores stands between the loads of two.
+fn waits_in_turn(kernel: &Kernel<'_>, (shape, finish): (&ContractionShape, Finish)) -> f64 {
+    let (body, tile) = (kernel.body, &kernel.params.tile);
+    let contraction = Contraction::of(body).expect("the template is only chosen for contractions");
+    let of_class = |class| contraction.tile_axes(body, class);
+    let (rows, columns) = (of_class(AxisClass::Row), of_class(AxisClass::Column));
+    let loads = |stage: &&Stage| {
+        let expr = &stage.expr;
+        let after = if expr.reducer.is_some() { expr.epilogue.as_ref() } else { Some(&expr.body) };
+        after.into_iter().flat_map(|after| expr.reads_of(after)).any(|read| {
+            let read = &expr.reads[read];
+            let mut axes = Vec::new();
+            read.index.iter().for_each(|index| index.visit(&mut |axis| axes.push(axis.index()), &mut |_| {}));
+            let depends_on = |own: &[usize]| own.iter().any(|axis| axes.contains(axis));
+            matches!(stage.sources[read.operand], StageSource::Operand(_)) && depends_on(&rows) && depends_on(&columns)
+        })
+    };
+    let loading = body.stages.iter().filter(loads).count();
+    let runs = finish.rows * finish.columns.div_ceil(shape.column_width);
+    match ColumnRuns::of(body, &contraction, shape, tile) {
+        Some(_) => (runs * loading.min(1)) as f64,
+        None => (runs * loading) as f64,
+    }
 }
 
 /// What a thread does to bring both sides' elements of one step.

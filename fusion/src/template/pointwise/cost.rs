@@ -29,8 +29,9 @@ const AXIS_INSTRUCTIONS: f64 = 6.0;
 const KERNEL_INSTRUCTIONS: f64 = 25.0;
 /// Instructions of a load: its own, an address, and two moves of the memory's descriptor.
 const LOAD_INSTRUCTIONS: f64 = 4.0;
-/// Instructions of a load's guard: its conditions are shared with other loads; the value elsewhere is its own.
-const GUARD_INSTRUCTIONS: f64 = 2.0;
+/// Instructions of a load's guard: its conditions, and their operands, are shared with other loads; the value elsewhere is its
+/// own.
+const GUARD_INSTRUCTIONS: f64 = 2.6;
 /// Instructions of a store with address and descriptor.
 const STORE_INSTRUCTIONS: f64 = 4.0;
 

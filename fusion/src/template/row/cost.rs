@@ -1,5 +1,7 @@
 //! What kernels of the row template cost.
 
+use std::collections::BTreeSet;
+
 use crate::cost::bound::BlockShape;
 use crate::cost::bound::OperandLevel;
 use crate::cost::bound::group::extents;
@@ -36,6 +38,8 @@ const STORE_INSTRUCTIONS: f64 = 4.0;
 const TRIP_INSTRUCTIONS: f64 = 3.0;
 /// Cycles an instruction of what follows a reduction: each waits for the one before it.
 const FINISH_CYCLES: f64 = 6.0;
+/// Cycles until the first-level cache answers.
+const NEAR_CYCLES: f64 = 41.0;
 /// Trips along a row whose loads are under way together: all of a few, else so many.
 const WRITTEN_OUT: usize = 8;
 const TOGETHER: usize = 4;
@@ -132,9 +136,15 @@ fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads, sharing
         reads.iter().map(of_read).sum::<usize>() as f64
     };
     let places = named(false).min(1.0) * latency + named(false) * CHECK_CYCLES;
+    // What an earlier round has read of the row is near.
+    let read_before: BTreeSet<StageSource> =
+        kernel.body.stages[..first].iter().flat_map(|stage| stage.sources.clone()).collect();
+    let is_fresh =
+        |(at, _, read): &(usize, ReadId, &Read)| !read_before.contains(&kernel.body.stages[*at].sources[read.operand]);
+    let arrival = if reads.iter().any(|read| from_memory(read) && is_fresh(read)) { latency } else { NEAR_CYCLES };
     let waits = match reads.iter().any(from_memory) {
         true if named(true) > 0.0 => places + trips as f64 * (latency + named(true) * (latency + CHECK_CYCLES)),
-        true => places + trips.div_ceil(together) as f64 * latency,
+        true => places + trips.div_ceil(together) as f64 * arrival,
         false => 0.0,
     };
     let along =

@@ -280,9 +280,12 @@ impl<'s> PhaseWork<'s> {
             (false, _) => 1.0,
         };
         let issued = steps * step.cycles * (warps.max(DEPENDENT_CYCLES) / warps);
-        let (hidden, fresh) = match in_steps && ahead.is_some() {
-            true => (issued * (warps - 1.0 + BEHIND_LOADS) / warps, 1.0),
-            false => (issued * (warps - 1.0) / warps, FRESH),
+        let beside = issued * (warps - 1.0) / warps;
+        let (hidden, fresh) = match () {
+            () if in_steps && ahead.is_some() => (issued * (warps - 1.0 + BEHIND_LOADS) / warps, 1.0),
+            // No step reads neighbours of what the step before it has read.
+            () if inner == 1 => (beside, 1.0),
+            () => (beside, FRESH),
         };
         let waits = fresh * (self.latency - hidden).max(0.0) + (1.0 - fresh) * (NEAR_CYCLES - hidden).max(0.0);
         step.trips as f64 * length / steps * (issued + waits)
@@ -298,13 +301,26 @@ impl<'s> PhaseWork<'s> {
         fetched.into_iter().all(blocked::is_fetched_ahead).then_some(fetched)
     }
 
-    /// What follows the products of a block: the elements of a row together, a row after another.
+    /// What follows the products of a block, a row after another. What differs from column to column is loaded behind the store
+    /// of the column before.
     fn finished(&self, step: BlockedStep, warps: f64, arch: &GpuArch) -> f64 {
         let epilogue = self.stage.expr.epilogue.as_ref();
         let each = warps.max(DEPENDENT_CYCLES);
         let issued = STORE_INSTRUCTIONS * each + epilogue.map_or(each, |epilogue| self.issued(epilogue, warps));
-        let waits = epilogue.map_or(0.0, |_| arch.load_latency_cycles.value);
-        step.rows as f64 * (waits + step.columns as f64 * issued)
+        let turns = epilogue.map_or(0, |epilogue| if self.reads_columns(epilogue) { step.columns } else { 1 });
+        step.rows as f64 * (turns as f64 * arch.load_latency_cycles.value + step.columns as f64 * issued)
+    }
+
+    /// Whether a scalar reads other places of memory along the innermost axis of what is computed.
+    fn reads_columns(&self, scalar: &Scalar) -> bool {
+        let expr = &self.stage.expr;
+        let innermost = expr.parallel().filter(|axis| expr.axes[*axis].extent > 1).last();
+        expr.reads_of(scalar).into_iter().filter(|read| is_in_memory(self.stage, *read)).any(|read| {
+            let mut depends = false;
+            let indices = expr.reads[read].index.iter();
+            indices.for_each(|index| index.visit(&mut |axis| depends |= Some(axis) == innermost, &mut |_| {}));
+            depends
+        })
     }
 }
 

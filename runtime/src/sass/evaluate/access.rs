@@ -8,6 +8,7 @@ use super::super::trace::{Effect, Trace};
 use super::exchange::narrowed;
 use super::launch::Launch;
 use super::memory::SharedMemory;
+use super::term::Term;
 use super::value::{LANES, Value};
 use super::warp::Warp;
 use super::wavefronts;
@@ -64,8 +65,54 @@ fn register(code: &Code, operand: Option<&Operand>) -> Result<Register, CodeErro
     }
 }
 
+/// Where each lane accesses memory.
+struct Places {
+    /// Addresses that are known.
+    known: [Option<u64>; LANES],
+    /// Addresses relative to a name.
+    named: [Option<u64>; LANES],
+    /// Lanes whose address is neither.
+    unknown: u32,
+}
+
+impl Places {
+    fn new(warp: &Warp, address: Address, mask: u32) -> Self {
+        let (words, known) = known_addresses(warp, address);
+        let terms = named_addresses(warp, address, mask & !known);
+        let of_name = terms.map(|term| term.map(Term::address));
+        let named = (0..LANES).filter(|lane| of_name[*lane].is_some()).fold(0, |lanes, lane| lanes | 1 << lane);
+        Self { known: each(&words, mask & known), named: of_name, unknown: mask & !known & !named }
+    }
+
+    /// The address of each lane that has one, relative to a name where it is not known.
+    fn all(&self) -> [Option<u64>; LANES] {
+        std::array::from_fn(|lane| self.known[lane].or(self.named[lane]))
+    }
+}
+
+/// The lower words of addresses that have names, in the lanes of `mask`.
+fn named_addresses(warp: &Warp, address: Address, mask: u32) -> [Option<Term>; LANES] {
+    let base = address.base.filter(|base| *base != ZERO).map(|base| warp.register(base));
+    let uniform = address.uniform.filter(|uniform| *uniform != UNIFORM_ZERO);
+    let uniform = uniform.map(|uniform| warp.uniform_register(uniform, 0));
+    let scaled = |value: &Value, lane: usize, scale: u32| Some(value.term(lane)?.times(scale));
+    std::array::from_fn(|lane| {
+        if mask >> lane & 1 == 0 {
+            return None;
+        }
+        let mut term = Term::known(address.offset as u32);
+        if let Some(base) = &base {
+            term = term.plus(scaled(base, lane, address.scale.into())?);
+        }
+        if let Some(uniform) = &uniform {
+            term = term.plus(scaled(uniform, lane, 1)?);
+        }
+        term.name.is_some().then_some(term)
+    })
+}
+
 /// The address of each lane, and the lanes where it is known.
-fn addresses(warp: &Warp, address: Address) -> ([u64; LANES], u32) {
+fn known_addresses(warp: &Warp, address: Address) -> ([u64; LANES], u32) {
     let mut words = [address.offset as u64; LANES];
     let mut known = u32::MAX;
     let mut add = |value: &Value, shift: u32, scale: u64| {
@@ -94,7 +141,7 @@ fn each(words: &[u64; LANES], mask: u32) -> [Option<u64>; LANES] {
 }
 
 fn shared_addresses(warp: &Warp, address: Address, mask: u32, trace: &mut Trace) -> [Option<u64>; LANES] {
-    let (words, known) = addresses(warp, Address { wide: false, ..address });
+    let (words, known) = known_addresses(warp, Address { wide: false, ..address });
     trace.unknowns.addresses += u64::from(mask & !known != 0);
     each(&words.map(|word| word & SHARED_MASK), mask & known)
 }
@@ -110,7 +157,8 @@ fn load_shared(warp: &mut Warp, code: &Code, mask: u32, memories: &mut Memories<
     let places = shared_addresses(warp, address, mask, memories.trace);
     let destination = register(code, code.operands.first())?;
     let load = |place: u64| (memories.shared.load(place as u32), false);
-    write_loaded(warp, code, mask, destination, &places, load);
+    let access = memories.trace.count as u32;
+    write_loaded(warp, code, (mask, access), destination, &places, load);
     Ok(shared_effect(&places, mask, code.bytes()))
 }
 
@@ -127,17 +175,17 @@ fn load_matrices(warp: &mut Warp, code: &Code, mask: u32, memories: &mut Memorie
     Ok(Effect::Shared { wavefronts: wavefronts::matrices(&places) })
 }
 
-/// Writes the words at these places. What is not known is polled or data.
+/// Writes the words at these places. What is not known is polled or data, with a name of the access and the place.
 fn write_loaded(
     warp: &mut Warp,
     code: &Code,
-    mask: u32,
+    (mask, access): (u32, u32),
     destination: Register,
     places: &[Option<u64>; LANES],
     load: impl Fn(u64) -> (Option<u32>, bool),
 ) {
     for distance in 0..code.bytes().div_ceil(4) {
-        let mut value = Value::UNKNOWN;
+        let mut value = Value { ordinary: Value::element(access.wrapping_add(distance)), ..Value::UNKNOWN };
         for (lane, place) in places.iter().enumerate() {
             let Some(place) = place else { continue };
             let place = place.wrapping_add(4 * u64::from(distance));
@@ -146,7 +194,10 @@ fn write_loaded(
                     value.lanes[lane] = word >> (8 * (place & 3));
                     value.known |= 1 << lane;
                 }
-                (None, polled) => value.polled |= u32::from(polled) << lane,
+                (None, polled) => {
+                    value.polled |= u32::from(polled) << lane;
+                    value.name(lane, Term::loaded(access, place));
+                }
             }
         }
         let value = if code.bytes() < 4 { narrowed(&value, code) } else { value };
@@ -171,14 +222,12 @@ fn store_shared(warp: &mut Warp, code: &Code, mask: u32, memories: &mut Memories
 }
 
 /// The places of an access to global memory, and its mark in the trace.
-fn touch(warp: &Warp, address: Address, code: &Code, mask: u32, trace: &mut Trace) -> ([Option<u64>; LANES], Effect) {
-    let (words, known) = addresses(warp, address);
-    let places = each(&words, mask & known);
-    let mut sectors = wavefronts::sectors(&places, code.bytes());
-    let unknown = mask & !known;
-    trace.unknowns.addresses += u64::from(unknown != 0);
+fn touch(warp: &Warp, address: Address, code: &Code, mask: u32, trace: &mut Trace) -> (Places, Effect) {
+    let places = Places::new(warp, address, mask);
+    let mut sectors = wavefronts::sectors(&places.all(), code.bytes());
+    trace.unknowns.addresses += u64::from(places.unknown != 0);
     let next = UNKNOWN_SECTORS + trace.sectors.len() as u64 * LANES as u64;
-    sectors.extend((0..u64::from(unknown.count_ones())).map(|lane| next + 4 * lane));
+    sectors.extend((0..u64::from(places.unknown.count_ones())).map(|lane| next + 4 * lane));
     let passes = wavefronts::global(&sectors, mask.count_ones(), code.bytes());
     let first = trace.sectors.len() as u32;
     trace.sectors.extend_from_slice(&sectors);
@@ -191,7 +240,8 @@ fn load_global(warp: &mut Warp, code: &Code, mask: u32, memories: &mut Memories<
     let destination = register(code, code.operands.iter().find(|operand| matches!(operand, Operand::Register(..))))?;
     let polls = code.has(Modifier::Strong);
     let launch = &memories.launch;
-    write_loaded(warp, code, mask, destination, &places, |place| (launch.memory.load(place), polls));
+    let access = memories.trace.count as u32;
+    write_loaded(warp, code, (mask, access), destination, &places.all(), |place| (launch.memory.load(place), polls));
     Ok(effect)
 }
 
@@ -202,7 +252,7 @@ fn store_global(warp: &mut Warp, code: &Code, mask: u32, memories: &mut Memories
     let plain = code.operation == Operation::Stg && code.bytes() >= 4;
     for distance in 0..code.bytes().div_ceil(4) {
         let value = warp.register_after(source, distance as u8);
-        for (lane, place) in places.iter().enumerate() {
+        for (lane, place) in places.known.iter().enumerate() {
             let word = (value.known >> lane & 1 == 1 && plain).then_some(value.lanes[lane]);
             if let Some(place) = place {
                 memories.launch.memory.store((place & !3) + 4 * u64::from(distance), word);
@@ -227,7 +277,7 @@ fn copy(warp: &mut Warp, code: &Code, mask: u32, memories: &mut Memories<'_>) ->
     };
     let to = shared_addresses(warp, to, mask, memories.trace);
     let (from, effect) = touch(warp, from, code, mask, memories.trace);
-    for (place, source) in to.iter().zip(from) {
+    for (place, source) in to.iter().zip(from.known) {
         let Some(place) = place else { continue };
         for word in 0..code.bytes() / 4 {
             let copied = source.and_then(|source| memories.launch.memory.load(source + 4 * u64::from(word)));
@@ -244,7 +294,7 @@ fn atomic(warp: &mut Warp, code: &Code, mask: u32, memories: &mut Memories<'_>) 
     let destination = register(code, code.operands.iter().find(|operand| matches!(operand, Operand::Register(..))))?;
     let added = warp.register(register(code, code.operands.get(index + 1))?);
     let mut before = Value::UNKNOWN;
-    for (lane, place) in places.iter().enumerate() {
+    for (lane, place) in places.known.iter().enumerate() {
         let Some(place) = place else { continue };
         let word = memories.launch.memory.load(*place).filter(|_| code.has(Modifier::Add) && code.bytes() == 4);
         if let Some(word) = word {

@@ -4,9 +4,11 @@ use super::super::error::CodeError;
 use super::super::instruction::Code;
 use super::super::operand::Operand;
 use super::super::operation::{Modifier, Operation};
+use super::bits::{Bits, first_unknown};
 use super::form::Form;
 use super::launch::Launch;
-use super::value::{ALL, Bits, Value};
+use super::term::Name;
+use super::value::{ALL, Value};
 use super::warp::Warp;
 
 /// Executes an instruction in the lanes of `mask`; false if it is of another kind.
@@ -49,11 +51,12 @@ pub fn execute(warp: &mut Warp, code: &Code, mask: u32, launch: &Launch) -> Resu
             let (low, selector, high) = (form.integer(warp, 0)?, form.integer(warp, 1)?, form.integer(warp, 2)?);
             let mut value = Value::map([&low, &selector, &high], |[low, selector, high]| permute(low, selector, high));
             if value.known != ALL && selector.known == ALL {
-                value = Value::of_bits(value.polled, |lane| {
+                let partly = Value::of_bits(value.polled, |lane| {
                     let permuted =
                         |of: fn(&Value, usize) -> u32| permute(of(&low, lane), selector.lanes[lane], of(&high, lane));
                     (permuted(Value::word), permuted(Value::known_bits))
                 });
+                value = Value { ordinary: value.ordinary, ..partly };
             }
             form.write(warp, 0, mask, &value);
         }
@@ -96,10 +99,17 @@ fn extend(word: u32, width: u32, signed: bool) -> u32 {
 /// The left word where the predicate holds, the right one elsewhere.
 pub fn select(condition: Bits, left: &Value, right: &Value) -> Value {
     let (yes, no) = (condition.set & condition.known, !condition.set & condition.known);
-    let lanes = std::array::from_fn(|lane| if yes >> lane & 1 == 1 { left.lanes[lane] } else { right.lanes[lane] });
+    let chosen = |lane: usize| if yes >> lane & 1 == 1 { left } else { right };
+    let lanes = std::array::from_fn(|lane| chosen(lane).lanes[lane]);
+    let decided = |lane: usize| (yes | no) >> lane & 1 == 1;
+    let names = std::array::from_fn(|lane| if decided(lane) { chosen(lane).names[lane] } else { Name::NONE });
     let known = yes & left.known | no & right.known;
     let polled = (condition.polled | yes & left.polled | no & right.polled) & !known;
-    Value { lanes, known, lower: known, polled }
+    let ordinary = first_unknown(known).and_then(|lane| {
+        let chosen = if condition.ordinary_bit(lane)? { left } else { right };
+        Value::ordinary_words([chosen], known).map(|[word]| word)
+    });
+    Value { lanes, names, known, lower: known, polled, ordinary }
 }
 
 /// A sum of up to three words and two carries. A negative word is its complement plus one, so that the carry is that of the
@@ -129,7 +139,14 @@ fn add(warp: &mut Warp, code: &Code, mask: u32, form: &Form<'_>, launch: &Launch
 
 fn as_value(bits: Bits) -> Value {
     let lanes = std::array::from_fn(|lane| bits.set >> lane & 1);
-    Value { lanes, known: bits.known, lower: bits.known, polled: bits.polled }
+    Value {
+        lanes,
+        known: bits.known,
+        lower: bits.known,
+        polled: bits.polled,
+        ordinary: bits.ordinary.map(u32::from),
+        ..Value::UNKNOWN
+    }
 }
 
 fn multiply(warp: &mut Warp, code: &Code, mask: u32, form: &Form<'_>) -> Result<(), CodeError> {
@@ -240,7 +257,8 @@ fn logic(warp: &mut Warp, mask: u32, form: &Form<'_>) -> Result<(), CodeError> {
     let function = move |[a, b, c]: [u32; 3]| looked_up(table, [[!a, a], [!b, b], [!c, c]]);
     let mut value = Value::map([&sources[0], &sources[1], &sources[2]], function);
     if value.known != ALL {
-        value = Value::of_bits(value.polled, |lane| partly_looked_up(table, sources.each_ref(), lane));
+        let partly = Value::of_bits(value.polled, |lane| partly_looked_up(table, sources.each_ref(), lane));
+        value = Value { ordinary: value.ordinary, ..partly };
     }
     let set = Bits::test([&value], |[word]| word != 0).or(form.input(warp, 0));
     form.write(warp, 0, mask, &value);
@@ -325,9 +343,8 @@ pub fn write_test(warp: &mut Warp, code: &Code, mask: u32, form: &Form<'_>, resu
             result.and(other)
         }
     };
-    let contrary = Bits { set: !result.set & result.known, ..result };
     form.output(warp, 0, mask, combine(result));
-    form.output(warp, 1, mask, combine(contrary));
+    form.output(warp, 1, mask, combine(result.not()));
 }
 
 /// What a comparison asks of an order.
@@ -356,7 +373,7 @@ fn predicate_logic(warp: &mut Warp, code: &Code, mask: u32) -> Result<(), CodeEr
         let Operand::Integer(table) = table else {
             return Err(unknown());
         };
-        results.push((output, combined(*table as u32, inputs)));
+        results.push((output, Bits::looked_up(*table as u32, inputs)));
     }
     for (output, bits) in results {
         if let Some((name, _)) = super::form::predicate_of(output) {
@@ -364,22 +381,6 @@ fn predicate_logic(warp: &mut Warp, code: &Code, mask: u32) -> Result<(), CodeEr
         }
     }
     Ok(())
-}
-
-/// A table's entry in each lane: known if all entries that remain possible agree.
-fn combined(table: u32, inputs: [Bits; 3]) -> Bits {
-    let (mut can_be_true, mut can_be_false) = (0, 0);
-    for entry in 0..8u32 {
-        let possible = (0..3).fold(ALL, |lanes, place| {
-            let bits = inputs[2 - place];
-            let wanted = if entry >> place & 1 == 1 { bits.set } else { !bits.set };
-            lanes & (wanted | !bits.known)
-        });
-        if table >> entry & 1 == 1 { can_be_true |= possible } else { can_be_false |= possible }
-    }
-    let known = can_be_true ^ can_be_false;
-    let polled = inputs.iter().fold(0, |polled, bits| polled | bits.polled) & !known;
-    Bits { set: can_be_true & known, known, polled }
 }
 
 fn pack_predicates(warp: &mut Warp, mask: u32, form: &Form<'_>) -> Result<(), CodeError> {

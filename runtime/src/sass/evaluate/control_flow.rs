@@ -6,10 +6,11 @@ use super::super::operand::Operand;
 use super::super::operation::{Modifier, Operation};
 use super::super::program::{INSTRUCTION_BYTES, MachineCode};
 use super::super::trace::{Effect, Unknowns};
+use super::bits::Bits;
 use super::form::predicate_of;
 use super::launch::Launch;
 use super::reach::Reach;
-use super::value::{Bits, LANES, Value};
+use super::value::{LANES, Value};
 use super::warp::{LaneState, Warp};
 
 /// The code, and how far it is from each place to an end.
@@ -85,8 +86,8 @@ pub fn execute(
     }))
 }
 
-/// The lanes that take a jump. What was polled takes the shorter way to an end. Data falls through, but around what records a
-/// faulty index: indices name places.
+/// The lanes that take a jump. What was polled takes the shorter way to an end. Data goes where ordinary elements lead, but
+/// around what records a faulty index: indices name places.
 fn resolve(ways: &Ways<'_>, place: usize, mask: u32, condition: Bits, unknowns: &mut Unknowns) -> u32 {
     let known = condition.set & condition.known & mask;
     let unknown = mask & !condition.known;
@@ -100,18 +101,24 @@ fn resolve(ways: &Ways<'_>, place: usize, mask: u32, condition: Bits, unknowns: 
         return known | unknown;
     }
     unknowns.jumps += u64::from(unknown != polled);
+    if polled == 0 && condition.ordinary == Some(true) {
+        return known | unknown;
+    }
     let shorter = code.operation == Operation::Bra
         && code.target.is_some_and(|target| ways.reach.from(target) < ways.reach.from(place + 1));
     if shorter { known | polled } else { known }
 }
 
 /// Whether the code up to the target of a jump takes a maximum with a word of global memory, which only records of faulty
-/// indices do, and jumps nowhere else.
+/// indices do, and does nothing else that others see.
 fn records_index(machine: &MachineCode, start: usize, target: usize) -> bool {
+    use Operation as O;
     let region = machine.code.get(start..target).unwrap_or_default();
-    let records = |code: &Code| code.operation == Operation::Redg && code.has(Modifier::Max);
-    let stays = |code: &Code| code.target.is_none_or(|other| other == target);
-    region.iter().any(records) && region.iter().all(stays)
+    let records = |code: &Code| code.operation == O::Redg && code.has(Modifier::Max);
+    let goes_on = |code: &Code| code.target.is_none_or(|other| other >= start);
+    let is_seen =
+        |code: &Code| matches!(code.operation, O::Ldg | O::Stg | O::Sts | O::Bar | O::Call | O::Exit | O::Ret);
+    region.iter().any(records) && region.iter().all(|code| goes_on(code) && !is_seen(code))
 }
 
 /// Moves lanes to the next instruction.

@@ -5,9 +5,10 @@ use super::super::instruction::Code;
 use super::super::operand::Operand;
 use super::super::operation::{Modifier, Operation};
 use super::super::trace::Effect;
+use super::bits::Bits;
 use super::form::{Destination, Form, predicate_of, write};
 use super::launch::Launch;
-use super::value::{ALL, Bits, LANES, Value};
+use super::value::{ALL, LANES, Value};
 use super::warp::Warp;
 
 /// Executes an instruction in the lanes of `mask`; nothing if it is of another kind.
@@ -20,8 +21,7 @@ pub fn execute(warp: &mut Warp, code: &Code, mask: u32, launch: &Launch) -> Resu
             let form = Form::new(code, launch)?;
             let value = form.integer(warp, 0)?;
             let first = mask.trailing_zeros() as usize % LANES;
-            let word = (value.known >> first & 1 == 1).then_some(value.lanes[first]);
-            form.write(warp, 0, ALL, &word.map_or(Value { polled: value.polled, ..Value::UNKNOWN }, Value::splat));
+            form.write(warp, 0, ALL, &value.spread(first));
         }
         O::Shfl => {
             shuffle(warp, code, mask, launch)?;
@@ -90,8 +90,8 @@ pub fn narrowed(value: &Value, code: &Code) -> Value {
 fn shuffle(warp: &mut Warp, code: &Code, mask: u32, launch: &Launch) -> Result<(), CodeError> {
     let form = Form::new(code, launch)?;
     let (source, lane, bound) = (form.integer(warp, 0)?, form.integer(warp, 1)?, form.integer(warp, 2)?);
-    let mut result = Value::UNKNOWN;
-    let mut inside = Bits { set: 0, known: 0, polled: 0 };
+    let mut result = Value { ordinary: source.ordinary, ..Value::UNKNOWN };
+    let mut inside = Bits::UNKNOWN;
     for own in 0..LANES {
         if (lane.known & bound.known) >> own & 1 == 0 {
             continue;
@@ -111,6 +111,7 @@ fn shuffle(warp: &mut Warp, code: &Code, mask: u32, launch: &Launch) -> Result<(
         };
         let from = if within { from as usize % LANES } else { own };
         result.lanes[own] = source.lanes[from];
+        result.names[own] = source.names[from];
         result.known |= (source.known >> from & 1) << own;
         result.polled |= (source.polled >> from & 1) << own;
         inside.known |= 1 << own;
@@ -134,8 +135,10 @@ fn vote(warp: &mut Warp, code: &Code, mask: u32) -> Result<(), CodeError> {
     let ballot = if known { Value::splat(bits.set & mask) } else { Value { polled: bits.polled, ..Value::UNKNOWN } };
     write(warp, destination, 0, mask, &ballot);
     let answer = match (code.has(Modifier::All), code.has(Modifier::Any)) {
-        _ if !known && bits.set & bits.known & mask == 0 => Bits { set: 0, known: 0, polled: bits.polled },
-        (true, _) if !known => Bits { set: 0, known: 0, polled: bits.polled },
+        _ if !known && bits.set & bits.known & mask == 0 => {
+            Bits { polled: bits.polled, ordinary: bits.ordinary, ..Bits::UNKNOWN }
+        }
+        (true, _) if !known => Bits { polled: bits.polled, ordinary: bits.ordinary, ..Bits::UNKNOWN },
         (true, _) => {
             if bits.set & mask == mask {
                 Bits::TRUE

@@ -6,9 +6,10 @@ use super::super::instruction::Code;
 use super::super::operand::{Operand, ZERO};
 use super::super::operation::{Modifier, Operation};
 use super::arithmetic::{select, write_test};
+use super::bits::Bits;
 use super::form::Form;
 use super::launch::Launch;
-use super::value::{Bits, Value};
+use super::value::Value;
 use super::warp::Warp;
 
 /// Executes an instruction in the lanes of `mask`; false if it is of another kind.
@@ -55,7 +56,7 @@ pub fn execute(warp: &mut Warp, code: &Code, mask: u32, launch: &Launch) -> Resu
         O::Fchk | O::Dsetp | O::Hsetp2 => {
             let form = Form::of_test(code, launch);
             for index in 0..form.outputs.len() {
-                form.output(warp, index, mask, Bits { set: 0, known: 0, polled: 0 });
+                form.output(warp, index, mask, Bits::UNKNOWN);
             }
         }
         _ => return Ok(false),
@@ -100,6 +101,8 @@ fn singles<const N: usize>(
     }
     let references: [&Value; N] = std::array::from_fn(|index| &sources[index]);
     let value = Value::map(references, |words| function(words.map(f32::from_bits)).to_bits());
+    // No loop polls what was computed.
+    let value = Value { polled: 0, ..value };
     form.write(warp, 0, mask, &value);
     Ok(())
 }
@@ -131,9 +134,13 @@ fn compare(warp: &mut Warp, code: &Code, mask: u32, form: &Form<'_>) -> Result<(
 /// The reciprocal is what integer division needs; others are data.
 fn transcendental(warp: &mut Warp, code: &Code, mask: u32, form: &Form<'_>) -> Result<(), CodeError> {
     let source = form.single(warp, 0)?;
-    let value = match code.has(Modifier::Rcp) {
-        true => Value::map([&source], |[word]| (1.0 / f32::from_bits(word)).to_bits()),
-        false => Value::UNKNOWN,
+    let computed = |function: fn(f32) -> f32| Value::map([&source], |[word]| function(f32::from_bits(word)).to_bits());
+    let value = match () {
+        () if code.has(Modifier::Rcp) => computed(f32::recip),
+        () if code.has(Modifier::Rsq) => computed(|single| 1.0 / single.sqrt()),
+        () if code.has(Modifier::Ex2) => computed(f32::exp2),
+        () if code.has(Modifier::Lg2) => computed(f32::log2),
+        () => Value::UNKNOWN,
     };
     form.write(warp, 0, mask, &value);
     Ok(())

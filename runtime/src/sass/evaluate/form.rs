@@ -3,8 +3,9 @@
 use super::super::error::CodeError;
 use super::super::instruction::Code;
 use super::super::operand::{Operand, Predicate, Register, UniformRegister};
+use super::bits::Bits;
 use super::launch::Launch;
-use super::value::{ALL, Bits, Value};
+use super::value::{ALL, Value};
 use super::warp::Warp;
 
 /// Where a word goes.

@@ -1,20 +1,25 @@
 //! What the warps of a block execute: integers, addresses, predicates and jumps are computed, tensors' elements are data.
 //!
 //! Everything that decides about time without being data is computed for every lane: trip counts, addresses, guards. Memory is
-//! known in part: constants, the tables of a plan, and what the block has stored there. What is polled is there at the first
+//! known in part: constants, the tables of a plan, and what the block has stored there. What is not known has a name, so that
+//! lanes that read an element of an unknown place beside each other are known to be neighbours. What is polled is there at the first
 //! poll: a jump that depends on a strong load of unknown memory takes the shorter way to an end. A jump that depends on
-//! other data falls through. Both are counted. Within a warp, lanes that go different ways run one group after the
+//! other data goes where elements between a half and one lead, so that functions take the way of ordinary operands. Both are
+//! counted. Within a warp, lanes that go different ways run one group after the
 //! other, lowest place first, until they converge.
 
 mod access;
 mod arithmetic;
+mod bits;
 mod control_flow;
 mod exchange;
 mod floating;
 mod form;
 pub mod launch;
 pub mod memory;
+mod naming;
 mod reach;
+mod term;
 mod value;
 mod warp;
 mod wavefronts;
@@ -26,11 +31,13 @@ use super::operation::{Modifier, Operation};
 use super::program::MachineCode;
 use super::trace::{Effect, Step, Trace};
 use access::Memories;
+use bits::Bits;
 use control_flow::Ways;
 use launch::Launch;
 use memory::SharedMemory;
+use naming::NamedResult;
 use reach::Reach;
-use value::{Bits, LANES};
+use value::LANES;
 use warp::{LaneState, Warp};
 
 /// Instructions that the warps of a block may execute together.
@@ -102,7 +109,12 @@ fn step(
         return Ok(Effect::Skipped);
     }
     let launch = &*memories.launch;
-    if arithmetic::execute(warp, code, active, launch)? || floating::execute(warp, code, active, launch)? {
+    let named = NamedResult::of(warp, code, active, launch)?;
+    if arithmetic::execute(warp, code, active, launch)? {
+        named.into_iter().for_each(|named| named.write(warp));
+        return Ok(Effect::None);
+    }
+    if floating::execute(warp, code, active, launch)? {
         return Ok(Effect::None);
     }
     if let Some(effect) = exchange::execute(warp, code, active, launch)? {
@@ -150,6 +162,6 @@ fn contributed(warp: &Warp, code: &Code, lane: usize) -> Bits {
     match (bits.known >> lane & 1 == 1, bits.set >> lane & 1 == 1) {
         (true, true) => Bits::TRUE,
         (true, false) => Bits::FALSE,
-        (false, _) => Bits { set: 0, known: 0, polled: bits.polled >> lane & 1 },
+        (false, _) => Bits { polled: bits.polled >> lane & 1, ordinary: bits.ordinary, ..Bits::UNKNOWN },
     }
 }

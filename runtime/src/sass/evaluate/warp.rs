@@ -5,8 +5,9 @@ use super::super::instruction::Code;
 use super::super::operand::{
     Adjustment, Operand, Part, Predicate, Register, Special, TRUE, UNIFORM_ZERO, UniformRegister, ZERO,
 };
+use super::bits::Bits;
 use super::launch::Launch;
-use super::value::{ALL, Bits, LANES, Value};
+use super::value::{ALL, LANES, Value};
 
 /// Convergence barriers of a warp.
 pub const BARRIERS: usize = 16;
@@ -56,8 +57,8 @@ impl Warp {
             number,
             registers: vec![Value::UNKNOWN; 255],
             uniform: vec![Value::UNKNOWN; 63],
-            predicates: [Bits { set: 0, known: 0, polled: 0 }; 8],
-            uniform_predicates: [Bits { set: 0, known: 0, polled: 0 }; 8],
+            predicates: [Bits::UNKNOWN; 8],
+            uniform_predicates: [Bits::UNKNOWN; 8],
             barriers: [0; BARRIERS],
             places: [place; LANES],
             states: [LaneState::Runs; LANES],
@@ -106,7 +107,7 @@ impl Warp {
             Predicate::Lane(number) => self.predicates[usize::from(number)],
             Predicate::Uniform(number) => self.uniform_predicates[usize::from(number)],
         };
-        if negated { Bits { set: !bits.set & bits.known, ..bits } } else { bits }
+        if negated { bits.not() } else { bits }
     }
 
     /// Writes a predicate in the lanes of `mask`.
