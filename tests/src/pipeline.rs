@@ -154,7 +154,8 @@ pub fn plan_with(
     plan_chosen(program, level, &PlanOptions::new(units), choose)
 }
 
-fn plan_chosen(
+/// A plan under other options of planning, with the parameters of `choose` where it gives some, and its program.
+pub fn plan_chosen(
     program: &TensorProgram,
     level: FusionLevel,
     options: &PlanOptions,

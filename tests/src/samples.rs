@@ -52,7 +52,7 @@ pub fn long_products() -> TensorProgram {
     const WIDTH: usize = 512;
     let mut sketch = Sketch::new(13);
     let mut rows = sketch.input(&[16, WIDTH]);
-    for _ in 0..4 {
+    for _ in 0..6 {
         let matrix = sketch.weight(&[WIDTH, WIDTH]);
         let product = sketch.matmul(rows, matrix);
         let damping = Scalar::literal(ElementType::F32, 0.125);

@@ -421,9 +421,7 @@ fn emit_points<'b>(
     if rounds > 0 {
         let (rounds, each) = (emitter.operand(rounds as i64)?, Expression::i32(TOGETHER as i32));
         emitter.repeat(rounds, false, |emitter, round| {
-            emitter.repeat(each.clone(), true, |emitter, part| {
-                at_trip(emitter, add(multiply(round, each), part), None)
-            })
+            emitter.repeat(each.clone(), true, |emitter, part| at_trip(emitter, add(multiply(round, each), part), None))
         })?;
     }
     let first = rounds * TOGETHER;
