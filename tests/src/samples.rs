@@ -47,12 +47,17 @@ pub fn two_products() -> TensorProgram {
     sketch.finish(&[output])
 }
 
-/// Products one after another, each of few rows by a square matrix: reductions that are worth splitting.
+/// Four products one after another, each of few rows by a square matrix: reductions that are worth splitting.
 pub fn long_products() -> TensorProgram {
+    products_in_turn(4)
+}
+
+/// So many of those products.
+pub fn products_in_turn(products: usize) -> TensorProgram {
     const WIDTH: usize = 512;
     let mut sketch = Sketch::new(13);
     let mut rows = sketch.input(&[16, WIDTH]);
-    for _ in 0..6 {
+    for _ in 0..products {
         let matrix = sketch.weight(&[WIDTH, WIDTH]);
         let product = sketch.matmul(rows, matrix);
         let damping = Scalar::literal(ElementType::F32, 0.125);

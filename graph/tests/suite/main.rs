@@ -1,6 +1,7 @@
 //! Tests of graphs, operators and expressions.
 
 mod contributed;
+mod factors;
 mod gathers;
 mod index;
 mod indices;

@@ -15,7 +15,7 @@ use crate::types::ElementType;
 const FEWEST_POINTS: usize = 16;
 
 /// The program in which scalars that hold a division or a function, and differ along few of an expression's axes, are tensors.
-/// Values are unchanged bit for bit.
+/// Values are unchanged but for the rounding of what is stored between.
 pub fn hoist_invariants(program: &TensorProgram) -> TensorProgram {
     let mut hoisting = Hoisting { builder: Rebuild::new(program), known: HashMap::new() };
     for statement in program.statements.values() {

@@ -17,7 +17,7 @@ use warpweave_tests::samples;
 
 /// The counter-examples; the unchanged plan is right.
 pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
-    let (_, planned) = plan_under(&samples::long_products(), FusionLevel::Register, &PlanOptions::new(40));
+    let (_, planned) = plan_under(&samples::products_in_turn(6), FusionLevel::Register, &PlanOptions::new(40));
     let right = planned.plan;
     verify(right.clone()).unwrap_or_else(|violations| panic!("the plan is right: {violations:?}"));
     let changed = |change: &dyn Fn(&mut ExecutionPlan)| {
