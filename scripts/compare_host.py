@@ -112,8 +112,14 @@ class Case:
 
     def __init__(self, text, threads):
         self.name, *options = text.split(",")
-        self.is_reduced = "reduced" in options
-        self.batch = next((int(option.removeprefix("batch=")) for option in options if option.startswith("batch=")), 1)
+        self.is_reduced, self.batch = False, 1
+        for option in options:
+            if option == "reduced":
+                self.is_reduced = True
+            elif option.startswith("batch="):
+                self.batch = int(option.removeprefix("batch="))
+            else:
+                raise SystemExit(f"`{text}`: `{option}` is neither `reduced` nor `batch=N`")
         self.threads = 1 if self.is_reduced else threads
 
     def label(self, threads):

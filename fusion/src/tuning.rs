@@ -92,6 +92,8 @@ pub struct ScheduleTuning {
     pub worthwhile_spread_exchanges: f64,
     /// The least share of a makespan by which tags have to shorten the longest path to be tried.
     pub worthwhile_tags_share: f64,
+    /// The share of a rough makespan by which another may be longer to be planned too: finished plans may be ordered otherwise.
+    pub close_plans_share: f64,
     /// What a makespan is of the longest path, at most, for finer parts to be tried.
     pub worthwhile_split_ratio: f64,
     /// Rounds of rTasks over all units that a reduction in finer parts may take.
@@ -150,6 +152,7 @@ impl SearchTuning {
             justifications: 2,
             worthwhile_spread_exchanges: 2.0,
             worthwhile_tags_share: 0.01,
+            close_plans_share: 0.02,
             worthwhile_split_ratio: 1.2,
             most_split_rounds: 2,
             most_waits: 3,

@@ -391,9 +391,11 @@ impl Trips {
     }
 }
 
-/// The points of a box of axes, spread over the threads of the row in runs of neighbours; `body` gets the coordinates of
-/// tile axes and box at the first of each run, and is emitted once for the trips in which all threads have a run, and once more
-/// where in the last some have none: loads of trips that nothing guards are under way together.
+/// The points of a box of axes, spread over the threads of the row in runs of neighbours. `body` gets the coordinates of tile
+/// axes and box at the first of each run.
+///
+/// Trips in which all threads have a run stand without a guard, so that their loads are under way together. A last trip in which
+/// some have none stands by itself.
 fn emit_points<'b>(
     emitter: &mut Emitter<'b>,
     row: &Row,

@@ -99,8 +99,8 @@ fn runs(extents: &[usize]) -> impl Iterator<Item = ScheduleParams> {
     })
 }
 
-/// The shapes that the rules leave for a contraction: powers of two, and three times a power of two columns a thread; no side
-/// twice as long as it needs to be; every thread fetches at least one element of each side a step.
+/// The shapes that the rules leave for a contraction: powers of two, and three times a power of two columns a thread. No side is
+/// twice as long as it needs to be. Every thread fetches at least one element of each side a step.
 pub fn contraction_shapes(body: &GroupBody, contraction: &Contraction) -> impl Iterator<Item = ContractionShape> {
     let extents = body.tile_extents();
     let side = |class: AxisClass| -> usize {
@@ -147,8 +147,8 @@ fn thread_tiles() -> impl Iterator<Item = ContractionShape> {
     })
 }
 
-/// The shape, and the same of several slices where each multiplies several points a step and a thread has many elements: with
-/// as many elements a thread, tiles are smaller by the number of slices.
+/// The shape, and the same of several slices, where each multiplies several points a step and a thread has many elements. With as
+/// many elements a thread, tiles are smaller by the number of slices.
 fn slices(shape: ContractionShape) -> impl Iterator<Item = ContractionShape> {
     let is_large = shape.rows * shape.columns >= FEWEST_SLICED && shape.column_width == shape.columns.min(4);
     let of_count = move |k_slices: usize| {

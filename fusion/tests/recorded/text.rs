@@ -17,15 +17,15 @@ fn shape() -> impl Strategy<Value = ContractionShape> {
         Just(Pipeline::RegisterPrefetch),
         (2usize..=5).prop_map(|depth| Pipeline::Asynchronous { depth }),
     ];
-    (power(3), power(3), power(6), power(2), power(6), pipeline, 1usize..20).prop_map(
-        |(rows, columns, row_threads, column_width, step, pipeline, parts)| ContractionShape {
+    (power(3), power(3), power(6), power(2), power(6), pipeline, power(3), 1usize..20).prop_map(
+        |(rows, columns, row_threads, column_width, step, pipeline, k_slices, parts)| ContractionShape {
             rows,
             columns,
             row_threads,
             column_width,
             k_tile: step,
             pipeline,
-            k_slices: 1,
+            k_slices,
             split_k: parts,
             unit: ComputeUnit::Simt,
         },

@@ -1,6 +1,6 @@
 //! What windows cover, copied to planes.
 //!
-//! There is a plane for each residue of coordinates by the steps of the windows, with a fill value beyond edges: so the elements that
+//! There is a plane for each residue of coordinates by the steps of the windows, with a fill value beyond edges. So the elements that
 //! neighbouring windows have at a tap lie side by side.
 
 use std::ops::Range as Numbers;

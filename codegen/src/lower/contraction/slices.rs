@@ -35,8 +35,9 @@ impl Finished {
 }
 
 impl Products {
-    /// The sums of all slices. The threads of the second half of slices leave theirs in shared memory; those of the first add
-    /// them to their own and leave these in the same places; and each thread adds what is there of the part that it finishes.
+    /// The sums of all slices. The threads of the second half of slices leave theirs in shared memory. Those of the first half
+    /// add them to their own, and leave the sums in the same places. Each thread then adds what is there of the part that it
+    /// finishes.
     pub(crate) fn finish(&self, emitter: &mut Emitter) -> Result<Finished, LowerError> {
         let Self { shape, accumulators, scalar, .. } = self;
         let Some(slice) = &self.slice else {
@@ -65,7 +66,7 @@ impl Products {
         self.shape.block_size().threads() / 2
     }
 
-    /// Leaves the sums of each slice of the first half with those of a slice of the second, `[element][thread]`.
+    /// Leaves in shared memory the sums of each slice of the first half with those of one of the second, `[element][thread]`.
     fn leave(&self, emitter: &mut Emitter, slice: &Slice) -> Result<SharedId, LowerError> {
         let Self { shape, accumulators, scalar, .. } = self;
         let memory = match scalar {

@@ -36,9 +36,11 @@ pub(crate) fn plan_persistent(
     let taggings = search.worthwhile_taggings(&best, &partition, by);
     let known = known.filter(|_| matches!(partition, Cow::Borrowed(_)));
     let others = search.other_kernels(&best.0, &partition, (by, taggings), known);
-    let promising = search.promising(others, &partition, (by, taggings));
-    let other = promising.filter(|(rough, _)| *rough < best.1.rough).map(|(_, other)| other.planned());
-    let best = other.filter(|other| other.1.makespan() < best.1.makespan()).unwrap_or(best);
+    let mut promising = search.promising(others, &partition, (by, taggings));
+    promising.retain(|(rough, _)| *rough < best.1.rough);
+    let planned: Vec<Found> = promising.into_par_iter().map(|(_, other)| other.planned()).collect();
+    let planned = std::iter::once(best).chain(planned);
+    let best = planned.min_by(|a, b| a.1.makespan().total_cmp(&b.1.makespan())).expect("there is one");
     let (planner, placed) = search.with_factors(best);
     (planner.with_small_arena(placed), planner.origins)
 }
@@ -133,14 +135,14 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// The most promising of these partitions, then of it with tags and without, then of it in finer parts and as it is;
-    /// with its rough microseconds.
+    /// The most promising of these partitions, then of it with tags and without, then of it in finer parts and as it is; with
+    /// rough microseconds. Where the last two are close, both.
     fn promising(
         &self,
         others: Vec<(Partition, Tagging)>,
         partition: &Partition,
         (by, taggings): (Tagging, &[Tagging]),
-    ) -> Option<(f64, Planner<'a>)> {
+    ) -> Vec<(f64, Planner<'a>)> {
         let roughly = |(partition, tagging): &(Partition, Tagging)| Some(self.planner(partition, *tagging)?.roughly());
         let mut best = fastest(others.par_iter().filter_map(roughly).collect());
         let is_by_counters = best.as_ref().map_or(by, |(_, other)| other.tagging) == Tagging::Nothing;
@@ -149,9 +151,13 @@ impl<'a> Search<'a> {
             let tagged = self.planner(own, Tagging::Sums).map(Planner::roughly);
             best = fastest(best.into_iter().chain(tagged).collect());
         }
-        let (rough, other) = best?;
+        let Some((rough, other)) = best else { return Vec::new() };
         let finer = other.in_finer_parts(rough).and_then(|finer| self.planner(&finer, other.tagging));
-        fastest(std::iter::once((rough, other)).chain(finer.map(Planner::roughly)).collect())
+        let mut found: Vec<(f64, Planner)> =
+            std::iter::once((rough, other)).chain(finer.map(Planner::roughly)).collect();
+        let least = found.iter().map(|(rough, _)| *rough).fold(f64::INFINITY, f64::min);
+        found.retain(|(rough, _)| *rough <= least * (1.0 + SearchTuning::DEFAULT.schedule.close_plans_share));
+        found
     }
 
     /// This plan, or the one of its kernels in which factors are polled too, if it is predicted to be faster by enough.

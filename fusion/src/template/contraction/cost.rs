@@ -106,8 +106,9 @@ fn sliced(expr: &TensorExpr, block: &[usize], shape: &ContractionShape) -> Opera
 /// - *Before*: a round of loads of the operands' table, the places of the thread's elements, which depend on one another, and
 ///   the first fetch, whose latency nothing hides.
 /// - *A step*: see [`step_cycles`]. The next step's loads are under way meanwhile, so a step takes no less than they do.
-/// - *After*: instructions of the stages behind the sums and of the stores, or the transfer of what is stored, and one latency of
-///   what the stages load once; see [`waits_in_turn`] for what they load for every element.
+/// - *Between*: where threads are slices, their sums are added; see [`adding_cycles`].
+/// - *After*: instructions of the stages behind the sums and of the stores, or the transfer of what is stored. A latency of what
+///   the stages load once comes on top; see [`waits_in_turn`] for what they load for every element.
 fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
     let (arch, latency) = (kernel.arch, kernel.arch.load_latency_cycles.value);
     let loads = SideLoads::new(kernel, shape);

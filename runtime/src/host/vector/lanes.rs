@@ -59,8 +59,8 @@ impl Order {
         Self { outer, row, column: Some(column), merged }
     }
 
-    /// The order for windows that move along two axes: whole planes side by side if columns are whole, a plane fits, and an index
-    /// moves from one of its rows to the next as along a row; or else rows of windows.
+    /// The order for windows that move along two axes: whole planes side by side, or else rows of windows. Planes stand side by
+    /// side if columns are whole, a plane fits, and every index moves from one row to the next as along a row.
     pub(crate) fn of_windows(
         axes: &[Extent],
         windows: LaneAxes,

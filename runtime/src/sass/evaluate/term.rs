@@ -1,6 +1,6 @@
 //! Words that depend on data, as far as lanes can be compared: a known offset beyond a word that is not known but has a name.
 //!
-//! The same operation on the same words has the same name, so lanes that read one element of a tensor agree about it, and
+//! The same operation on the same words has the same name. So lanes that read one element of a tensor agree about it, and
 //! the addresses that they compute of it lie as far apart as their offsets say.
 
 use super::super::instruction::Code;
