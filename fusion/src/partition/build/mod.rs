@@ -86,6 +86,12 @@ impl Uses {
     pub fn leaves(&self, tensor: TensorId, members: &BTreeSet<StatementId>) -> bool {
         self.is_live_out[tensor] || self.readers[tensor].iter().any(|reader| !members.contains(reader))
     }
+
+    /// Whether a member reads the tensor, and something else needs it too.
+    fn is_needed_again(&self, tensor: TensorId, members: &BTreeSet<StatementId>) -> bool {
+        let inside = self.readers[tensor].iter().filter(|reader| members.contains(reader)).count();
+        inside > 1 || inside == 1 && self.leaves(tensor, members)
+    }
 }
 
 /// The body of `members` at register level, or `None` if no single kernel computes them so.
@@ -100,16 +106,23 @@ pub fn build(program: &TensorProgram, uses: &Uses, members: &BTreeSet<StatementI
     align::align(program, merged_sums(drafts), Vec::new())
 }
 
-/// The body of members of which none reduces, where what leaves the group is computed once for all that read it at the same
-/// point: `None` if it is read at others, or by no member.
+/// The body of members of which at most one reduces, what others read, where what the group needs more than once is computed once
+/// for all that read it at the same point: `None` if it is read at others, or if there is no such value.
 fn build_points(program: &TensorProgram, uses: &Uses, members: &BTreeSet<StatementId>) -> Option<GroupBody> {
-    let reduces =
-        |member: &StatementId| program.statements[*member].definition.expr().is_none_or(|expr| expr.reducer.is_some());
+    let reduces = |member: &&StatementId| {
+        program.statements[**member].definition.expr().is_none_or(|expr| expr.reducer.is_some())
+    };
+    let inside = |operand: &TensorId| program.producer(*operand).is_some_and(|producer| members.contains(&producer));
+    let reductions: Vec<&StatementId> = members.iter().filter(reduces).collect();
+    let is_first = |member: &&StatementId| !program.statements[**member].operands.iter().any(inside);
+    if reductions.len() > 1 || !reductions.iter().all(is_first) {
+        return None;
+    }
     let is_shared = |member: &StatementId| {
         let output = program.statements[*member].output;
-        uses.leaves(output, members) && uses.readers(output).iter().any(|reader| members.contains(reader))
+        !reductions.contains(&member) && uses.is_needed_again(output, members)
     };
-    if members.iter().any(reduces) || !members.iter().any(is_shared) {
+    if !members.iter().any(is_shared) {
         return None;
     }
     align::align(program, drafts(program, uses, members, Sharing::Points)?, Vec::new())
@@ -162,7 +175,7 @@ fn reduces_singles(expr: &TensorExpr) -> bool {
 enum Sharing {
     /// In registers; what does not reduce is composed into every reader.
     Registers,
-    /// In registers, as is what does not reduce and leaves the group.
+    /// In registers, as is what does not reduce and is needed more than once.
     Points,
     /// In shared memory too: what is costly and read often is kept there.
     SharedMemory,
@@ -208,10 +221,10 @@ impl Bodies<'_> {
             return Some(());
         }
         let kept = !leaves && self.sharing == Sharing::SharedMemory && self.is_worth_holding(&expr, tensor);
-        if leaves || kept {
+        let shared = self.sharing == Sharing::Points && self.uses.is_needed_again(tensor, self.members);
+        if leaves || kept || shared {
             self.drafts.push(DraftStage { expr: expr.clone(), sources: sources.clone(), tensor, leaves });
         }
-        let shared = leaves && self.sharing == Sharing::Points;
         if !kept && !shared {
             self.inlined.insert(tensor, (expr, sources));
         }

@@ -5,6 +5,7 @@
 mod concats;
 mod dead_statements;
 mod invariants;
+mod joined_products;
 mod quantized_products;
 mod rebuild;
 mod reduction_order;
@@ -19,6 +20,7 @@ use super::TensorProgram;
 pub use concats::{concat_placement, place_concats};
 pub use dead_statements::remove_dead;
 pub use invariants::hoist_invariants;
+pub use joined_products::join_products;
 pub use quantized_products::quantized_products;
 pub use reduction_order::order_reductions;
 pub use siblings::merge_siblings;
@@ -49,7 +51,7 @@ pub const CONCAT_PLACEMENT: &str = "concat_placement";
 
 /// The passes in the order in which they run. Sums may be taken in another order, and of dequantised bytes in integers;
 /// otherwise values are unchanged.
-pub const PASSES: [NamedPass; 9] = [
+pub const PASSES: [NamedPass; 10] = [
     NamedPass { name: "view_inlining", of_gpus: inline_views, of_processors: Some(inline_lines) },
     both("quantized_products", quantized_products),
     NamedPass { name: "reduction_slicing", of_gpus: sliced, of_processors: None },
@@ -58,6 +60,7 @@ pub const PASSES: [NamedPass; 9] = [
     both("invariant_hoisting", hoist_invariants),
     both("reduction_ordering", order_reductions),
     NamedPass { name: "factor_transposing", of_gpus: transpose_factors, of_processors: None },
+    NamedPass { name: "product_joining", of_gpus: join_products, of_processors: None },
     both(CONCAT_PLACEMENT, concat_placement),
 ];
 

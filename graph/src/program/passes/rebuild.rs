@@ -67,10 +67,15 @@ impl Rebuild {
 
     /// A concat of tensors of the new program for what a statement defines.
     pub(crate) fn concat(&mut self, statement: &Statement, axis: usize, parts: &[TensorId]) -> TensorId {
-        self.builder.set_origins(statement.origins.clone());
-        let output = self.builder.concat(axis, parts);
+        let output = self.joined(statement.origins.clone(), axis, parts);
         self.map.insert(statement.output, output);
         output
+    }
+
+    /// Tensors of the new program end to end.
+    pub(crate) fn joined(&mut self, origins: Origins, axis: usize, parts: &[TensorId]) -> TensorId {
+        self.builder.set_origins(origins);
+        self.builder.concat(axis, parts)
     }
 
     /// A constant that the program did not have.
