@@ -117,18 +117,23 @@ impl<'l> Loop<'l> {
         })
     }
 
-    /// The next step's loads are under way while this step's tiles are multiplied; two buffers need one meeting a step.
+    /// The next step's loads are under way while this step's tiles are multiplied; two buffers need one meeting a step, of those
+    /// threads that fetch together.
     fn through_registers(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
+        let meeting = match self.products.shape.fetching_slices() {
+            1 => Statement::BlockBarrier,
+            _ => Statement::WarpBarrier,
+        };
         self.fetch_first(emitter)?;
         self.place(emitter, &Expression::i32(0))?;
-        emitter.push(Statement::BlockBarrier);
+        emitter.push(meeting.clone());
         emitter.repeat(self.steps.clone(), false, |emitter, step| {
             let next = emitter.bind(ScalarType::I32, add(step, Expression::i32(1)));
-            self.fetch(emitter, next.into())?;
+            self.fetch_next(emitter, next)?;
             let buffer = |step: LocalId| binary(BinaryOp::BitAnd, step, Expression::i32(1));
             self.products.add(emitter, self.sides, &buffer(step))?;
             self.place(emitter, &buffer(next))?;
-            emitter.push(Statement::BlockBarrier);
+            emitter.push(meeting.clone());
             Ok(())
         })
     }
@@ -185,6 +190,16 @@ impl<'l> Loop<'l> {
     fn fetch(&self, emitter: &mut Emitter, step: Expression) -> Result<(), LowerError> {
         let step = self.step(emitter, step)?;
         fetch(emitter, self.sides, &step)
+    }
+
+    /// The fetch of a step behind the first. What of a tile does not exist was zero in the first step, and is in all others; what of
+    /// the last reaches beyond the reduction is not.
+    fn fetch_next(&self, emitter: &mut Emitter, next: LocalId) -> Result<(), LowerError> {
+        let step = self.step(emitter, next.into())?;
+        if step.length.is_some() {
+            return fetch(emitter, self.sides, &step);
+        }
+        emitter.when(step.exists.clone(), |emitter| self.sides.iter().try_for_each(|side| side.fetch(emitter, &step)))
     }
 
     fn copy<'s>(

@@ -36,7 +36,10 @@ pub(crate) struct Side<'a> {
     inside: Option<ArrayId>,
     /// Whether it is read from a box.
     pub(crate) stages_operands: bool,
+    /// The thread's number among those that fetch together.
     thread: LocalId,
+    /// The first of its slice's points in a step; absent where the block fetches together.
+    slice: Option<LocalId>,
 }
 
 /// A step along the reduction.
@@ -90,6 +93,14 @@ impl<'a> Side<'a> {
         let load = if is_aligned(emitter, factor) { load } else { load.narrowed() };
         let axes = contraction.tile_axes(body, class);
         let scalar = scalar_type(emitter, contraction.numerics().storage)?;
+        let (thread, slice) = match load.slices {
+            1 => (thread, None),
+            _ => {
+                let first = scaled(quotient(thread, load.threads), load.step);
+                let own = emitter.bind(ScalarType::I32, remainder(thread, load.threads));
+                (own, Some(emitter.bind(ScalarType::I32, first)))
+            }
+        };
         let mut side = Self {
             factor,
             shared: emitter
@@ -102,6 +113,7 @@ impl<'a> Side<'a> {
             inside: None,
             stages_operands: stages_operands(body, factor),
             thread,
+            slice,
         };
         side.inside = side.decode(emitter, tile)?;
         Ok(side)
@@ -146,7 +158,7 @@ impl<'a> Side<'a> {
         let SideLoad { width, fetch, .. } = self.load;
         let (along, elements) = (self.load.along(), self.load.elements());
         let outer = self.load.covered() * along;
-        match fetch {
+        let (slot, in_step) = match fetch {
             Fetch::Elements => {
                 let in_step = add(quotient(self.thread, along), scaled(trip.into(), self.load.threads / along));
                 (Expression::i32(0), in_step)
@@ -160,7 +172,8 @@ impl<'a> Side<'a> {
                 };
                 (remainder(trip, elements), add(inner, scaled(windows, WINDOW)))
             }
-        }
+        };
+        (slot, self.slice.map_or(in_step.clone(), |first| add(first, in_step)))
     }
 
     /// Whether the thread has a fetch at all; absent if all have.

@@ -117,7 +117,8 @@ fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
     let compute = step_cycles(kernel, shape, &loads) + loads.chain + loads.evaluated;
     // What is computed of loads is computed before the products, so the loads are waited for.
     let computed = if loads.evaluated > 0.0 { compute + latency } else { compute };
-    let meeting = arch.shared_latency_cycles.value + BARRIER_CYCLES;
+    let together = if shape.fetching_slices() > 1 { 0.0 } else { BARRIER_CYCLES };
+    let meeting = arch.shared_latency_cycles.value + together;
     let loop_cycles = match shape.pipeline {
         Pipeline::Unpipelined => steps * (latency + fetch + compute + meeting + BARRIER_CYCLES),
         Pipeline::Asynchronous { depth } if loads.copied => {

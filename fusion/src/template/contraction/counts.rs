@@ -22,8 +22,9 @@ use warpweave_plan::template::tile::ScheduleParams;
 /// Counts that several shapes share.
 type Known<K> = FxHashMap<K, KernelCounts>;
 
-/// What a side's load follows from: its class, its tile along its axes, its length, the step and whether copies bring it.
-type SideKey = (AxisClass, Vec<usize>, usize, usize, bool);
+/// What a side's load follows from: its class, its tile along its axes, its length, the step, the slices that fetch for themselves,
+/// and whether copies bring it.
+type SideKey = (AxisClass, Vec<usize>, usize, usize, usize, bool);
 
 /// Counts of a contraction under any of its shapes; what shapes have in common is counted once.
 pub struct ContractionModel<'b> {
@@ -92,7 +93,7 @@ impl<'b> ContractionModel<'b> {
 
     fn side(&self, class: AxisClass, shape: &ContractionShape, params: &ScheduleParams, tile: &[usize]) -> SideLoad {
         let copies = matches!(shape.pipeline, Pipeline::Asynchronous { .. });
-        let key = (class, tile.to_vec(), shape.length(class), shape.k_tile, copies);
+        let key = (class, tile.to_vec(), shape.length(class), shape.k_tile, shape.fetching_slices(), copies);
         let new = || SideLoad::new(self.body, &self.contraction, class, shape, &params.tile);
         *self.sides.borrow_mut().entry(key).or_insert_with(new)
     }

@@ -127,6 +127,13 @@ impl ContractionShape {
         self.block_size().threads() / self.k_slices
     }
 
+    /// Slices that fetch for themselves what they multiply, and meet no other before their sums are added: those of a warp each,
+    /// whose loads go through registers. 1 where the block fetches together.
+    pub fn fetching_slices(&self) -> usize {
+        let alone = self.slice_threads() == WARP && self.pipeline == Pipeline::RegisterPrefetch;
+        if alone { self.k_slices } else { 1 }
+    }
+
     /// Threads of a slice along columns.
     pub fn column_threads(&self) -> usize {
         self.slice_threads() / self.row_threads

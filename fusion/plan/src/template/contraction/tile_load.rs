@@ -23,7 +23,8 @@ pub enum Fetch {
     Elements,
 }
 
-/// One factor's tile of one step: `step` rows of `length` elements, each row followed by `padding` elements.
+/// One factor's tile of one step: `step` rows of `length` elements, each row followed by `padding` elements. Where slices of
+/// threads fetch for themselves, one of them, and the tile of its part of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SideLoad {
     /// Rows or columns of the block tile.
@@ -38,8 +39,10 @@ pub struct SideLoad {
     pub padding: usize,
     /// The type of the elements in shared memory.
     pub storage: ElementType,
-    /// Threads of the block.
+    /// Threads that fetch it.
     pub threads: usize,
+    /// Slices that fetch one each; their tiles lie one behind the other.
+    pub slices: usize,
 }
 
 impl SideLoad {
@@ -65,14 +68,16 @@ impl SideLoad {
                 .is_some_and(|read| is_wide(body, contraction, &body.stages[0].expr.reads[read], fetch, &axes, tile));
         let storage = contraction.numerics().storage;
         let width = if wide { storage.access_elements() } else { 1 };
+        let slices = shape.fetching_slices();
         let without = Self {
             length: shape.length(class),
-            step: shape.k_tile,
+            step: shape.k_tile / slices,
             fetch,
             width,
             padding: 0,
             storage,
-            threads: shape.block_size().threads(),
+            threads: shape.block_size().threads() / slices,
+            slices,
         };
         without.padded()
     }
@@ -118,12 +123,12 @@ impl SideLoad {
         self.length + self.padding
     }
 
-    /// Elements of one step's tile, with the padding.
+    /// Elements of one step's tiles, with the padding.
     pub fn words(&self) -> usize {
-        self.row() * self.step
+        self.row() * self.step * self.slices
     }
 
-    /// Fetches of the block for one step, those of threads that have no element counted too.
+    /// Fetches for one step, those of threads that have no element counted too.
     pub fn units(&self) -> usize {
         match self.fetch {
             Fetch::Reduction => self.covered() * self.step / self.width,
