@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::schedule::dependence::costs::SyncCosts;
 use warpweave_fusion::schedule::simulation::plan::simulate_plan;
 use warpweave_fusion::schedule::simulation::{Jitter, Simulation};
 use warpweave_graph::program::{Names, Phase, TensorProgram};
-use warpweave_plan::plan::{ExecutionPlan, Instruction, ROperator};
+use warpweave_plan::plan::states::StateMove;
+use warpweave_plan::plan::{ExecutionPlan, Instruction, MemoryPlan, ROperator};
 use warpweave_plan::template::Template;
 use warpweave_runtime::bundle::{BundleTarget, TrainingRecord};
 
@@ -50,6 +52,9 @@ pub struct StepProfile {
     pub known: Known,
     /// Seconds of the run, launch left out.
     pub seconds: f64,
+    /// Seconds that moving what states become to where the next run finds it takes behind the run, where that is predicted.
+    #[serde(default)]
+    pub advance_seconds: f64,
     /// The part of all units' time in which rTasks run.
     pub utilisation: f64,
     /// All phases, in order.
@@ -79,8 +84,10 @@ impl StepProfile {
         program: &TensorProgram,
         record: &TrainingRecord,
     ) -> Self {
-        let run = simulate_plan(plan, &SyncCosts::h200(), Jitter::None);
-        Self::of_run(target, Known::Predicted, plan, &run, program, record)
+        let costs = SyncCosts::h200();
+        let run = simulate_plan(plan, &costs, Jitter::None);
+        let advance_seconds = advance_microseconds(&plan.memory, &costs, &GpuArch::h200()) * 1e-6;
+        Self { advance_seconds, ..Self::of_run(target, Known::Predicted, plan, &run, program, record) }
     }
 
     /// A recorded run on the host, in microseconds.
@@ -100,11 +107,20 @@ impl StepProfile {
             target,
             known,
             seconds: run.makespan * 1e-6,
+            advance_seconds: 0.0,
             utilisation: run.shares().running,
             phases: phases(plan, run, program),
             memory: TrainingMemory::of(&plan.memory, program, record),
         }
     }
+}
+
+/// Microseconds in which states are moved: a launch each move, and every byte read and written.
+fn advance_microseconds(memory: &MemoryPlan, costs: &SyncCosts, arch: &GpuArch) -> f64 {
+    let of_move = |moved: StateMove| {
+        costs.stream_launch.value + 2.0 * moved.bytes as f64 / arch.memory_bytes_per_microsecond.value
+    };
+    memory.state_moves().into_iter().map(of_move).sum()
 }
 
 /// The phase of an rOperator: the last that it does work of. Where an update follows the reduction that gives its gradient, the

@@ -1,7 +1,7 @@
 //! Scalars and factors that many points or products share are computed and laid out once, and everything computes the same.
 
 use warpweave_graph::expr::{BinaryOp, ExprBuilder, Index, Reducer, Scalar, UnaryOp};
-use warpweave_graph::program::passes::{Pass, hoist_invariants, transpose_factors};
+use warpweave_graph::program::passes::{Pass, hoist_invariants, join_products, transpose_factors};
 use warpweave_graph::program::{ProgramBuilder, TensorId, TensorProgram};
 use warpweave_graph::reference::evaluate;
 use warpweave_graph::types::TensorType;
@@ -97,4 +97,81 @@ fn a_factor_that_many_products_read_across_is_transposed_once() {
 fn a_factor_of_few_products_or_of_few_rows_stays() {
     check(transpose_factors, &products(16, 15), 0);
     check(transpose_factors, &products(15, 16), 0);
+}
+
+/// How two products are added.
+#[derive(Clone, Copy)]
+enum Addition {
+    /// Behind the second.
+    Epilogue,
+    /// By a statement that reads both.
+    Statement,
+}
+
+/// The product of an input, whose first dimensions but one are named, and a weight; `behind` is added.
+fn product(program: &mut ProgramBuilder, input: TensorId, weight: TensorId, behind: &[TensorId]) -> TensorId {
+    let (data, matrix) = (program.ty(input).clone(), program.ty(weight).clone());
+    let [leading @ .., rows, length] = &data.shape[..] else { unreachable!("inputs are matrices, or more of them") };
+    let mut expr = ExprBuilder::new();
+    let axes = expr.parallels(&[*rows, matrix.shape[1]]);
+    let reduced = Index::axis(expr.reduced(*length));
+    let (left, right) = (expr.operand(&data), expr.operand(&matrix));
+    let mut place = vec![Index::constant(1); leading.len()];
+    place.extend([Index::axis(axes[0]), reduced.clone()]);
+    let left = expr.read(left, place);
+    let right = expr.read(right, vec![reduced, Index::axis(axes[1])]);
+    let mut sum = Scalar::Reduced;
+    for added in behind {
+        let operand = expr.operand(program.ty(*added));
+        let read = expr.broadcast_read(operand, &axes);
+        sum = read.binary(BinaryOp::Add, sum);
+    }
+    let epilogue = (!behind.is_empty()).then_some(sum);
+    let body = left.binary(BinaryOp::Multiply, right);
+    let operands: Vec<TensorId> = [input, weight].iter().chain(behind).copied().collect();
+    program.compute(expr.reduce(ElementType::F32, Reducer::Sum, body, epilogue), &operands)
+}
+
+/// Sums of two products each, with a bias, of weights that all of them read. The first factor is one of several matrices laid end to
+/// end, as what a recurrent layer gives is.
+fn sums(rows: usize, count: usize, addition: Addition) -> TensorProgram {
+    let mut program = ProgramBuilder::new();
+    let weights = [3, 4].map(|length| program.constant(numbers(&singles(&[length, 5]), length)));
+    let bias = program.input(singles(&[5]));
+    let outputs: Vec<TensorId> = (0..count)
+        .map(|_| {
+            let parts = [0, 1].map(|_| program.input(singles(&[1, rows, 3])));
+            let below = program.concat(0, &parts);
+            let state = program.input(singles(&[rows, 4]));
+            let first = product(&mut program, below, weights[0], &[bias]);
+            match addition {
+                Addition::Epilogue => product(&mut program, state, weights[1], &[first]),
+                Addition::Statement => {
+                    let second = product(&mut program, state, weights[1], &[]);
+                    let mut expr = ExprBuilder::new();
+                    let axes = expr.parallels(&[rows, 5]);
+                    let [left, right] = [first, second].map(|term| {
+                        let operand = expr.operand(program.ty(term));
+                        expr.broadcast_read(operand, &axes)
+                    });
+                    let sum = left.binary(BinaryOp::Add, right);
+                    program.compute(expr.map(ElementType::F32, sum), &[first, second])
+                }
+            }
+        })
+        .collect();
+    program.finish(outputs)
+}
+
+#[test]
+fn products_that_are_added_become_one() {
+    // Copies of both factors and what joins them, in place of a product, or of one and the sum, and of what joined the matrices.
+    check(join_products, &sums(16, 16, Addition::Epilogue), 16 + 1);
+    check(join_products, &sums(16, 16, Addition::Statement), 1);
+}
+
+#[test]
+fn sums_of_few_readers_or_of_few_rows_stay() {
+    check(join_products, &sums(16, 15, Addition::Epilogue), 0);
+    check(join_products, &sums(15, 16, Addition::Epilogue), 0);
 }

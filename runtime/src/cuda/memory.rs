@@ -127,6 +127,20 @@ impl Buffer {
         check("cuMemsetD8", filled)
     }
 
+    /// Copies bytes of it to another place in it; the two do not overlap. The call may return before they are there; the legacy
+    /// default stream keeps the order.
+    pub(super) fn copy(&self, from: Range<usize>, to: usize) -> Result<(), CudaError> {
+        let end = to.checked_add(from.len()).filter(|end| *end <= self.bytes && from.end <= self.bytes);
+        let apart = end.is_some_and(|end| end <= from.start || from.end <= to);
+        assert!(from.start <= from.end && apart, "a copy stays inside its buffer, and its ends do not overlap");
+        if from.is_empty() {
+            return Ok(());
+        }
+        let [to, source] = [to, from.start].map(|place| self.address + place as u64);
+        // SAFETY: both ranges were checked to lie in this allocation, apart from one another.
+        check("cuMemcpyDtoD", unsafe { result::memcpy_dtod_sync(to, source, from.len()) })
+    }
+
     pub(super) fn write(&self, offset: usize, data: &[u8]) -> Result<(), CudaError> {
         assert!(offset.checked_add(data.len()).is_some_and(|end| end <= self.bytes), "a copy stays inside its buffer");
         if data.is_empty() {

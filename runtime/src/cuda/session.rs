@@ -14,7 +14,7 @@ use warpweave_graph::Tensor;
 use warpweave_graph::program::TensorId;
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::plan::TAGGED_BYTES;
-use warpweave_plan::plan::states::PlannedState;
+use warpweave_plan::plan::states::{PlannedState, StateMove};
 use warpweave_plan::tables::{Launch, node_name};
 
 use super::driver::{DeviceInfo, Driver, check};
@@ -396,7 +396,13 @@ impl Session for CudaSession {
     }
 
     fn advance(&mut self) -> Result<(), SessionError> {
-        self.read_states(|state| state.next).and_then(|next| self.set_states(&next))
+        if self.state != State::Ready {
+            return Err(CudaError::Poisoned.into());
+        }
+        for StateMove { from, to, bytes } in self.plan.plan.plan().memory.state_moves() {
+            self.loaded.buffers.arena.copy(from as usize..(from + bytes) as usize, to as usize)?;
+        }
+        Ok(())
     }
 
     fn spin(&mut self, least: Duration) -> Result<bool, SessionError> {

@@ -131,7 +131,8 @@ pub fn place(
         ArenaPolicy::Small | ArenaPolicy::Separate => 0,
         ArenaPolicy::Fast => idle,
     };
-    let placed = pack(lives, |earlier, later| earlier.ends_before(later, slack));
+    let states = blocks_of_states(&memory, &mut lives);
+    let placed = pack(states, lives, |earlier, later| earlier.ends_before(later, slack));
     let buffers_end = placed.iter().map(|(_, buffer)| buffer.offset + buffer.bytes).max().unwrap_or(0);
     (memory.index_records, memory.arena_bytes) = IndexRecords::behind(buffers_end, operators.values());
     let is_polled = |tensor: TensorId| memory.tensors[tensor].edge == EdgeKind::Tagged;
@@ -304,12 +305,42 @@ fn most_at_once(lives: &[Life]) -> u64 {
     most
 }
 
-/// Buffers for all roots, largest first, each as low as those that it must not overlap allow.
-fn pack(mut lives: Vec<Life>, may_follow: impl Fn(&Life, &Life) -> bool) -> Vec<(Life, Buffer)> {
+/// Buffers for states and, behind all of them and in the same order, for what they become, so that they are moved at once.
+fn blocks_of_states(memory: &MemoryPlan, lives: &mut Vec<Life>) -> Vec<(Life, Buffer)> {
+    let mut taken: BTreeMap<TensorId, Life> = BTreeMap::new();
+    let named: BTreeSet<TensorId> = memory.states.iter().flat_map(|state| [state.tensor, state.next]).collect();
+    let (of_states, others) =
+        std::mem::take(lives).into_iter().partition::<Vec<_>, _>(|life| named.contains(&life.tensor));
+    *lives = others;
+    taken.extend(of_states.into_iter().map(|life| (life.tensor, life)));
+    let is_pair = |state: &&PlannedState| taken.contains_key(&state.tensor) && taken.contains_key(&state.next);
+    let mut seen = BTreeSet::new();
+    let pairs: Vec<PlannedState> =
+        memory.states.iter().filter(is_pair).filter(|state| seen.insert(state.next)).copied().collect();
+    let mut offset = 0u64;
+    let mut placed = Vec::with_capacity(named.len());
+    for part in [|state: &PlannedState| state.tensor, |state: &PlannedState| state.next] {
+        for tensor in pairs.iter().map(part) {
+            let Some(life) = taken.remove(&tensor) else { continue };
+            let buffer = Buffer { space: BufferSpace::Arena, offset, bytes: life.bytes };
+            offset = (offset + life.bytes.max(1)).next_multiple_of(BUFFER_ALIGNMENT);
+            placed.push((life, buffer));
+        }
+    }
+    lives.extend(taken.into_values());
+    placed
+}
+
+/// Buffers for all roots, those that are `placed` already first, then the largest, each as low as those that it must not overlap
+/// allow.
+fn pack(
+    mut placed: Vec<(Life, Buffer)>,
+    mut lives: Vec<Life>,
+    may_follow: impl Fn(&Life, &Life) -> bool,
+) -> Vec<(Life, Buffer)> {
     lives.sort_by_key(|life| (std::cmp::Reverse(life.bytes), life.first, life.tensor));
-    let mut placed: Vec<(Life, Buffer)> = Vec::new();
     // Buffers by offset, so that the first gap is found in one pass.
-    let mut by_offset: Vec<usize> = Vec::new();
+    let mut by_offset: Vec<usize> = (0..placed.len()).collect();
     for life in lives {
         let mut offset = 0u64;
         for &at in &by_offset {
