@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use warpweave_graph::expr::{Atom, Condition, Guard, Index};
+use warpweave_graph::expr::{Atom, Condition, Guard, Index, IndirectIndex};
 use warpweave_plan::body::StageSource;
 use warpweave_plan::template::pointwise::fetches::Fetch;
 
@@ -10,9 +10,11 @@ use crate::kernel_ir::expression::{BinaryOp, Constant, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId};
 use crate::kernel_ir::memory::Width;
 use crate::kernel_ir::statement::{Place, Statement};
+use crate::lower::arithmetic::set;
 use crate::lower::emitter::{Emitter, add, both, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::index::{Coordinates, emit_guard, emit_index};
+use crate::lower::scalar::Point;
 use crate::lower::types::{emit_literal, scalar_type};
 
 /// Where what was fetched is.
@@ -27,6 +29,8 @@ pub(super) struct Fetcher {
     stage: usize,
     /// A coordinate an axis of the stage; which one an axis has that is written out does not matter.
     axes: Vec<Expression>,
+    /// The places that reads name.
+    places: HashMap<IndirectIndex, LocalId>,
     addresses: HashMap<(usize, Vec<Terms>), Address>,
     conditions: HashMap<Condition, Option<Expression>>,
     guards: HashMap<Guard, Option<Expression>>,
@@ -46,7 +50,18 @@ struct Address {
 impl Fetcher {
     pub(super) fn new(stage: usize, axes: Vec<Expression>) -> Self {
         let (addresses, conditions, guards) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { stage, axes, addresses, conditions, guards }
+        Self { stage, axes, places: HashMap::new(), addresses, conditions, guards }
+    }
+
+    /// Loads the places that the stage's reads name, and checks them.
+    pub(super) fn load_places(&mut self, emitter: &mut Emitter) -> Result<(), LowerError> {
+        let mut point = Point::new(self.stage, self.axes.clone(), &[]);
+        let reads = emitter.body().stages[self.stage].expr.reads.values();
+        let indices = reads
+            .flat_map(|read| read.index.iter().chain(read.guard.conditions().iter().map(|condition| &condition.index)));
+        point.load_indirect(emitter, indices)?;
+        self.places = point.places;
+        Ok(())
     }
 
     /// Emits a load that takes place only where `exists` holds.
@@ -69,8 +84,16 @@ impl Fetcher {
         let scalar = scalar_type(emitter, element)?;
         if fetch.width > 1 {
             let array = emitter.array(scalar, fetch.width);
+            let condition = self.guard(emitter, &fetch.at.guard)?;
+            if condition.is_some() {
+                let fill = emit_literal(emitter, fetch.at.fill)?;
+                (0..fetch.width).for_each(|at| emitter.push(set(array, Expression::i32(at as i32), fill.clone())));
+            }
             let place = Place::Element(array, Expression::i32(0));
-            emitter.push(Statement::LoadGlobal { place, space, memory, width: Width::Four, index });
+            emitter.when(condition, |emitter| {
+                emitter.push(Statement::LoadGlobal { place, space, memory, width: Width::Four, index });
+                Ok::<(), LowerError>(())
+            })?;
             return Ok(Fetched::Vector(array));
         }
         let value = emitter.declare(scalar);
@@ -113,7 +136,7 @@ impl Fetcher {
         }
         let expr = &emitter.body().stages[self.stage].expr;
         let alone = Guard::always().and(condition.clone(), &|axis| expr.range(axis));
-        let at = Coordinates { axes: &self.axes, places: &HashMap::new() };
+        let at = Coordinates { axes: &self.axes, places: &self.places };
         let bind = |emitter: &mut Emitter, part: Expression| emitter.bind(ScalarType::Bool, part).into();
         let holds = match emit_guard(emitter, expr, &alone, &at)? {
             // Each on its own, so that no operand is loaded under a condition.
@@ -174,7 +197,7 @@ impl Fetcher {
         let linear = Index::linear(index, &layout.strides, layout.offset);
         let start = emitter.operand(first + linear.offset())?;
         let relative = linear.plus(-linear.offset());
-        let at = Coordinates { axes: &self.axes, places: &HashMap::new() };
+        let at = Coordinates { axes: &self.axes, places: &self.places };
         let start = match relative.terms() {
             [] => start,
             _ => add(emit_index(emitter, &emitter.body().stages[self.stage].expr, &relative, &at)?, start),

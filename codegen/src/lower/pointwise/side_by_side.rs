@@ -109,6 +109,9 @@ impl Places {
         };
         let mut loaded =
             Loaded { values: vec![None; fetches.list.len()], fetches, fetchers: self.fetchers(stage, &[]) };
+        if !expr.indirect_indices().is_empty() {
+            loaded.fetchers.iter_mut().try_for_each(|fetcher| fetcher.load_places(emitter))?;
+        }
         self.load(emitter, &mut loaded, 0..1)?;
         Ok(loaded)
     }

@@ -24,6 +24,8 @@ pub(crate) struct FetchedStage {
     taps: usize,
     inner: Option<Part>,
     outer: Option<Part>,
+    /// The loads of the places that reads name.
+    places: Evaluation,
     output: Option<(Address, usize)>,
 }
 
@@ -95,6 +97,7 @@ impl FetchedStage {
             taps: walk.written.iter().map(|written| written.points).product(),
             inner,
             outer,
+            places: Evaluation::of_reads(own, &[], expr.indirect_indices().into_iter().map(|place| place.read)),
             output: Address::of_output(body, stage).map(|output| (output, width)),
         }
     }
@@ -106,7 +109,7 @@ impl FetchedStage {
         exists: &impl Fn(&[i64], usize) -> bool,
         sampling: Sampling,
     ) -> KernelCounts {
-        let mut counts = KernelCounts::default();
+        let mut counts = self.places.loads(lanes, 1);
         let computed = (lanes.count() * self.points.count) as f64;
         if let Some(inner) = &self.inner {
             let trips: usize = self.rolled.iter().map(|rolled| rolled.1).product();

@@ -1,6 +1,6 @@
 //! What a thread of the pointwise template fetches for the points that it computes side by side.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use warpweave_graph::expr::{AxisId, Condition, Guard, Index, Range, Read, ReadId, Scalar, TensorExpr};
 
@@ -42,16 +42,23 @@ pub struct Points {
 }
 
 impl Fetches {
-    /// The loads of a scalar of a stage at all points and taps. `is_wide` says of a read without a guard whether vectors along
-    /// a run are vectors in memory. No index of the stage is read from a tensor.
+    /// The loads of a scalar of a stage at all points and taps, those of places left out. `is_wide` says of a read whether vectors
+    /// along a run are vectors in memory. Places that are read from a tensor are the same for all points of a run.
     pub fn of(stage: &Stage, scalar: &Scalar, points: Points, walk: &Walk, is_wide: &dyn Fn(ReadId) -> bool) -> Self {
         let expr = &stage.expr;
         let in_memory = |read: &ReadId| {
             let source = stage.sources[expr.reads[*read].operand];
             matches!(source, StageSource::Operand(_))
         };
-        let reads: Vec<ReadId> = expr.reads_of(scalar).into_iter().filter(in_memory).collect();
-        let wide: Vec<bool> = reads.iter().map(|&read| expr.reads[read].guard.is_always() && is_wide(read)).collect();
+        let mut reads: BTreeSet<ReadId> = BTreeSet::new();
+        scalar.visit(&mut |part| {
+            if let Scalar::Read(read) = part {
+                reads.insert(*read);
+            }
+        });
+        let reads: Vec<ReadId> = reads.into_iter().filter(in_memory).collect();
+        let is_common = |read: &ReadId| points.runs.is_some_and(|runs| runs.is_common(&expr.reads[*read].guard));
+        let wide: Vec<bool> = reads.iter().map(|read| is_common(read) && is_wide(*read)).collect();
         let moved = Moved { expr, runs: points.runs, walk };
         let mut found = Self::default();
         let mut known: HashMap<(usize, Read), usize> = HashMap::new();

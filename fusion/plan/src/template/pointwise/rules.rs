@@ -1,6 +1,6 @@
 //! What pointwise kernels need and can do.
 
-use crate::body::GroupBody;
+use crate::body::{GroupBody, StageSource};
 use crate::template::pointwise::{PointOrder, Pointwise};
 use crate::template::row::row_bytes;
 use crate::template::rules::Rules;
@@ -8,7 +8,8 @@ use crate::template::rules::require;
 use crate::template::tile::ScheduleParams;
 use std::fmt;
 
-use warpweave_graph::expr::Index;
+use warpweave_graph::arena::Id;
+use warpweave_graph::expr::{AxisId, Index, IndirectIndex, Read, Scalar};
 use warpweave_graph::text::reader::Word;
 
 impl Rules for Pointwise {
@@ -28,11 +29,17 @@ impl Rules for Pointwise {
         self.per_thread > 0
     }
 
-    fn check(&self, body: &GroupBody, _: &ScheduleParams) -> Result<(), &'static str> {
+    fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
         require((1..=64).contains(&self.per_thread), "a template is impossible")?;
         match self.order {
             PointOrder::Strided => Ok(()),
-            PointOrder::Run => require(takes_runs(body), "neighbours that a thread computes read no places from data"),
+            PointOrder::Run => {
+                let along = run_axis(&params.tile) == run_axis(&body.tile_extents());
+                require(
+                    takes_runs(body) && (along || names_places(body)),
+                    "neighbours that a thread computes read the same places where data name those",
+                )
+            }
         }
     }
 
@@ -49,9 +56,33 @@ impl Rules for Pointwise {
     }
 }
 
-/// Whether a thread may compute neighbours of a body: it has an axis for them, and no index is read from a tensor.
+/// Whether a thread may compute neighbours of a body: it has an axis for them, and where places are read from a tensor, they are the
+/// same for all neighbours and nothing is reduced.
 pub fn takes_runs(body: &GroupBody) -> bool {
-    body.tile_rank > 0 && names_places(body)
+    let Some(axis) = run_axis(&body.tile_extents()) else { return false };
+    body.stages.iter().all(|stage| {
+        let (expr, named) = (&stage.expr, stage.expr.indirect_indices());
+        let is_shared = |place: &IndirectIndex| {
+            let Read { operand, index, guard, .. } = &expr.reads[place.read];
+            let is_fixed = |index: &Index| index.is_affine() && index.coefficient(axis) == 0;
+            let in_memory = matches!(stage.sources[*operand], StageSource::Operand(_));
+            in_memory && guard.is_always() && index.iter().all(is_fixed)
+        };
+        named.is_empty() || expr.reducer.is_none() && named.iter().all(is_shared) && computes_no_places(&expr.body)
+    })
+}
+
+/// The axis along which neighbours lie in a tile of these extents.
+pub fn run_axis(tile: &[usize]) -> Option<AxisId> {
+    let innermost = tile.iter().rposition(|extent| *extent > 1);
+    innermost.or(tile.len().checked_sub(1)).map(AxisId::from_index)
+}
+
+/// Whether no value of a scalar is a place, or whether one exists.
+fn computes_no_places(scalar: &Scalar) -> bool {
+    let mut none = true;
+    scalar.visit(&mut |part| none &= !matches!(part, Scalar::Index(..) | Scalar::Holds(_)));
+    none
 }
 
 /// Whether every place that a body reads follows from the point where it is read.

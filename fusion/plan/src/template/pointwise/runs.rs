@@ -1,9 +1,10 @@
 //! Neighbours that one thread computes.
 
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{AxisId, Index, Range, TensorExpr};
+use warpweave_graph::expr::{Atom, AxisId, Guard, Index, Range, TensorExpr};
 
 use crate::body::GroupBody;
+use crate::template::pointwise::rules::run_axis;
 use crate::template::pointwise::{PointOrder, Pointwise};
 use crate::template::tile::ScheduleParams;
 
@@ -27,10 +28,10 @@ impl Runs {
         if own.order == PointOrder::Strided {
             return None;
         }
-        let axis = params.tile.iter().rposition(|extent| *extent > 1).unwrap_or(params.tile.len().checked_sub(1)?);
+        let axis = run_axis(&params.tile)?;
         let length = own.per_thread;
-        let is_even = [params.tile[axis], body.tile_extents()[axis]].iter().all(|extent| extent.is_multiple_of(length));
-        Some(Self { axis: AxisId::from_index(axis), length, is_even })
+        let extents = [params.tile[axis.index()], body.tile_extents()[axis.index()]];
+        Some(Self { axis, length, is_even: extents.iter().all(|extent| extent.is_multiple_of(length)) })
     }
 
     /// Per tile axis, how many runs or points a tile has.
@@ -40,13 +41,27 @@ impl Runs {
         grid
     }
 
+    /// Whether a guard holds for all points of a run or for none.
+    pub fn is_common(&self, guard: &Guard) -> bool {
+        let mut depends = false;
+        let conditions = guard.conditions().iter();
+        conditions.for_each(|condition| {
+            condition.index.visit(&mut |axis| depends |= axis == self.axis, &mut |_| {});
+        });
+        !depends
+    }
+
     /// Whether vectors of a run are vectors in memory, given where its points lie there.
     pub fn is_wide(&self, expr: &TensorExpr, place: &Index) -> bool {
         let divides = |value: i64| value % VECTOR as i64 == 0;
         let others = expr.axes.ids().filter(|axis| *axis != self.axis && expr.axes[*axis].extent > 1);
         self.is_even
             && self.length.is_multiple_of(VECTOR)
-            && place.is_affine()
+            && place.terms().iter().all(|(atom, step)| match atom {
+                Atom::Axis(_) => true,
+                Atom::Indirect(_) => divides(*step),
+                Atom::FloorDiv(..) | Atom::Mod(..) | Atom::Clamp(..) => false,
+            })
             && place.coefficient(self.axis) == 1
             && divides(place.offset())
             && others.into_iter().all(|axis| divides(place.coefficient(axis)))
