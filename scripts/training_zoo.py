@@ -68,14 +68,18 @@ def row(found: dict) -> str:
     phases = {phase["phase"]: phase for phase in profile["phases"]}
     shares = [f"{phases[phase]['busy_share']:.0%} / {phases[phase]['critical_share']:.0%}" for phase in PHASES]
     memory = sum(profile["memory"].values()) / 2**20
+    advance = profile["advance_seconds"] * 1e3
+    traffic = profile["optimizer_traffic"]
     cells = [
         found["name"],
-        f"{profile['seconds'] * 1e3:.2f}",
-        "–" if found["code"] is None else f"{found['code'] / 1e3:.2f}",
+        f"{profile['seconds'] * 1e3 + advance:.2f}",
+        "–" if found["code"] is None else f"{found['code'] / 1e3 + advance:.2f}",
+        f"{advance:.2f}",
         f"{found['peer']:g}",
         *shares,
         f"{profile['utilisation']:.0%}",
         f"{products(found):.1%}",
+        f"{traffic['bytes'] / traffic['least_bytes']:.2f}",
         f"{memory:.0f}",
         str(compiled["groups"]),
         str(compiled["tasks"]),
@@ -84,7 +88,7 @@ def row(found: dict) -> str:
 
 
 def document(rows: list) -> str:
-    heading = ["model", "predicted, ms", "at machine-code prices, ms", "PyTorch, ms", *PHASES, "units busy", "products", "memory, MiB", "groups", "rTasks"]
+    heading = ["model", "predicted, ms", "at machine-code prices, ms", "of it moving states, ms", "PyTorch, ms", *PHASES, "units busy", "products", "update's bytes", "memory, MiB", "groups", "rTasks"]
     return "\n".join(
         [
             "# Results: training steps",
@@ -93,7 +97,8 @@ def document(rows: list) -> str:
             "Times are the cost model's for an H200, beside those of the same schedule with the prices of `explain --machine-code`; nothing",
             "of this has run on a GPU. A phase's cell is its part of the busy time and its part of the critical path. PyTorch's steps were",
             "measured. Products are the part of the backward pass's multiply-adds that contraction, attention and weight-stationary kernels",
-            "compute.",
+            "compute. What states become is moved to where the next launch finds it behind each launch; the times have that in them. The",
+            "update's bytes are a multiple of the fewest: every state read and written once, and every gradient that lies in memory read.",
             "",
             "| " + " | ".join(heading) + " |",
             "|" + "---|" * len(heading),

@@ -13,6 +13,7 @@ use warpweave_plan::plan::{ExecutionPlan, Instruction, MemoryPlan, ROperator};
 use warpweave_plan::template::Template;
 use warpweave_runtime::bundle::{BundleTarget, TrainingRecord};
 
+use super::OptimizerTraffic;
 use crate::training::TrainingMemory;
 
 /// How the times of a step's rTasks are known.
@@ -57,6 +58,9 @@ pub struct StepProfile {
     pub advance_seconds: f64,
     /// The part of all units' time in which rTasks run.
     pub utilisation: f64,
+    /// What the update moves.
+    #[serde(default)]
+    pub optimizer_traffic: OptimizerTraffic,
     /// All phases, in order.
     pub phases: Vec<PhaseTime>,
     /// What the plan's memory holds, in bytes.
@@ -109,6 +113,7 @@ impl StepProfile {
             seconds: run.makespan * 1e-6,
             advance_seconds: 0.0,
             utilisation: run.shares().running,
+            optimizer_traffic: OptimizerTraffic::of(plan),
             phases: phases(plan, run, program),
             memory: TrainingMemory::of(&plan.memory, program, record),
         }

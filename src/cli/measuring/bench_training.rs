@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use warpweave::bench::{Known, StepProfile, TrainingStep};
+use warpweave::bench::{Known, OptimizerTraffic, StepProfile, TrainingStep};
 use warpweave::graph::Tensor;
 use warpweave::graph::training::LEARNING_RATE;
 use warpweave::profile::profile;
@@ -82,5 +82,10 @@ fn of_profile(text: &mut String, profile: &StepProfile) {
             time.critical_share * 1e2
         );
     }
+    if profile.known == Known::Predicted {
+        let _ = writeln!(text, "    states     moved in {:.4} ms behind each launch", profile.advance_seconds * 1e3);
+    }
+    let OptimizerTraffic { bytes, least_bytes } = profile.optimizer_traffic;
+    let _ = writeln!(text, "    update     moves {bytes} bytes, at least {least_bytes}");
     let _ = writeln!(text, "    memory     {}", profile.memory);
 }

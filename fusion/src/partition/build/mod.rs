@@ -106,23 +106,13 @@ pub fn build(program: &TensorProgram, uses: &Uses, members: &BTreeSet<StatementI
     align::align(program, merged_sums(drafts), Vec::new())
 }
 
-/// The body of members of which at most one reduces, what others read, where what the group needs more than once is computed once
-/// for all that read it at the same point: `None` if it is read at others, or if there is no such value.
+/// The body of members of which none reduces, where what the group needs more than once is computed once for all that read it at the
+/// same point: `None` if it is read at others, or if there is no such value.
 fn build_points(program: &TensorProgram, uses: &Uses, members: &BTreeSet<StatementId>) -> Option<GroupBody> {
-    let reduces = |member: &&StatementId| {
-        program.statements[**member].definition.expr().is_none_or(|expr| expr.reducer.is_some())
-    };
-    let inside = |operand: &TensorId| program.producer(*operand).is_some_and(|producer| members.contains(&producer));
-    let reductions: Vec<&StatementId> = members.iter().filter(reduces).collect();
-    let is_first = |member: &&StatementId| !program.statements[**member].operands.iter().any(inside);
-    if reductions.len() > 1 || !reductions.iter().all(is_first) {
-        return None;
-    }
-    let is_shared = |member: &StatementId| {
-        let output = program.statements[*member].output;
-        !reductions.contains(&member) && uses.is_needed_again(output, members)
-    };
-    if !members.iter().any(is_shared) {
+    let reduces =
+        |member: &StatementId| program.statements[*member].definition.expr().is_none_or(|expr| expr.reducer.is_some());
+    let is_shared = |member: &StatementId| uses.is_needed_again(program.statements[*member].output, members);
+    if members.iter().any(reduces) || !members.iter().any(is_shared) {
         return None;
     }
     align::align(program, drafts(program, uses, members, Sharing::Points)?, Vec::new())
