@@ -145,6 +145,9 @@ impl<'a> Side<'a> {
         let SideLoad { width, fetch, .. } = self.load;
         let along = self.load.along();
         match fetch {
+            Fetch::Elements if self.load.elements() > 1 => {
+                scaled(add(self.thread, scaled(slot, self.load.threads)), width)
+            }
             Fetch::Elements => scaled(remainder(self.thread, along), width),
             Fetch::Reduction if self.load.elements() == 1 => {
                 remainder(quotient(self.thread, along), self.load.covered())
@@ -159,6 +162,7 @@ impl<'a> Side<'a> {
         let (along, elements) = (self.load.along(), self.load.elements());
         let outer = self.load.covered() * along;
         let (slot, in_step) = match fetch {
+            Fetch::Elements if elements > 1 => (remainder(trip, elements), quotient(trip, elements)),
             Fetch::Elements => {
                 let in_step = add(quotient(self.thread, along), scaled(trip.into(), self.load.threads / along));
                 (Expression::i32(0), in_step)

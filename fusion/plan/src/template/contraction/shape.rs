@@ -4,6 +4,7 @@ use crate::body::GroupBody;
 use crate::template::block::{BlockSize, WARP};
 use crate::template::contraction::AxisClass;
 use crate::template::contraction::Contraction;
+use crate::template::contraction::tile_load::WINDOW;
 use crate::template::contraction::unit::{ComputeUnit, WarpTile};
 use crate::template::fill::{fewest, fill};
 use serde::{Deserialize, Serialize};
@@ -128,9 +129,10 @@ impl ContractionShape {
     }
 
     /// Slices that fetch for themselves what they multiply, and meet no other before their sums are added: those of a warp each,
-    /// whose loads go through registers. 1 where the block fetches together.
+    /// whose loads go through registers, where their part of a step is a window or more. 1 where the block fetches together.
     pub fn fetching_slices(&self) -> usize {
-        let alone = self.slice_threads() == WARP && self.pipeline == Pipeline::RegisterPrefetch;
+        let is_warp = self.slice_threads() == WARP && self.pipeline == Pipeline::RegisterPrefetch;
+        let alone = is_warp && self.k_tile / self.k_slices >= WINDOW;
         if alone { self.k_slices } else { 1 }
     }
 

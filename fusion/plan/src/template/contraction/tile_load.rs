@@ -165,7 +165,7 @@ impl SideLoad {
     pub fn elements(&self) -> usize {
         match self.fetch {
             Fetch::Reduction => (self.covered() * self.along()).div_ceil(self.threads),
-            Fetch::Elements => 1,
+            Fetch::Elements => self.along().div_ceil(self.threads),
         }
     }
 
@@ -265,4 +265,38 @@ fn reduction_run(contraction: &Contraction, body: &GroupBody, index: &Index) -> 
         run *= extent;
     }
     (inner, run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::template::block::WARP;
+    use std::collections::BTreeSet;
+
+    /// Every element of a tile is fetched once.
+    #[track_caller]
+    fn check(fetch: Fetch, width: usize, (length, step): (usize, usize), threads: usize) {
+        let storage = ElementType::F32;
+        let load = SideLoad { length, step, fetch, width, padding: 0, storage, threads, slices: 1 };
+        let fetches = (0..load.trips()).flat_map(|trip| (0..threads).map(move |thread| (thread, trip)));
+        let mut found = BTreeSet::new();
+        for (in_step, element) in fetches.filter_map(|(thread, trip)| load.unit(thread, trip)) {
+            for part in 0..width {
+                assert!(found.insert(load.part(in_step, element, part)), "{load:?}: once");
+            }
+        }
+        let all = (0..step).flat_map(|in_step| (0..length).map(move |element| (in_step, element)));
+        assert_eq!(found, all.collect(), "{load:?}");
+    }
+
+    #[test]
+    fn blocks_and_warps_fetch_every_element_once() {
+        for (fetch, width) in [Fetch::Reduction, Fetch::Elements].into_iter().flat_map(|fetch| [(fetch, 1), (fetch, 4)])
+        {
+            for (length, step) in [(16, 8), (64, 8), (128, 16), (96, 32), (48, 8)] {
+                check(fetch, width, (length, step), 8 * WARP);
+                check(fetch, width, (length, step), WARP);
+            }
+        }
+    }
 }
