@@ -343,8 +343,7 @@ fn reduce(
             let first = fetched(emitter, multiply(trip, Expression::i32(steps as i32)));
             sides.iter().try_for_each(|side| take_fetched(emitter, side))?;
             if ahead {
-                let behind = emitter.bind(ScalarType::I32, add(trip, Expression::i32(1)));
-                emitter.when(Some(less(behind, trips)), |emitter| {
+                fetch_behind(emitter, (trip, &trips), stretch.is_none(), &mut |emitter, behind| {
                     let first = fetched(emitter, multiply(behind, Expression::i32(steps as i32)));
                     sides.iter().try_for_each(|side| fetch_ahead(emitter, phase, side, &at, first))
                 })?;
@@ -360,6 +359,23 @@ fn reduce(
             })
         })
     })
+}
+
+/// Asks for the trip behind this one. Where the whole axis is walked, the last trip asks for its own steps again: nothing
+/// branches, so the loads stand before the products.
+fn fetch_behind(
+    emitter: &mut Emitter,
+    (trip, trips): (LocalId, &Expression),
+    again: bool,
+    fetch: &mut dyn FnMut(&mut Emitter, LocalId) -> Result<(), LowerError>,
+) -> Result<(), LowerError> {
+    let behind = emitter.bind(ScalarType::I32, add(trip, Expression::i32(1)));
+    if !again {
+        return emitter.when(Some(less(behind, trips.clone())), |emitter| fetch(emitter, behind));
+    }
+    let last = binary(BinaryOp::Subtract, trips.clone(), Expression::i32(1));
+    let behind = emitter.bind(ScalarType::I32, binary(BinaryOp::Minimum, behind, last));
+    fetch(emitter, behind)
 }
 
 /// Takes the steps of a trip from where they were fetched to ahead.

@@ -68,7 +68,7 @@ fn main_counts(
     let block_size = params.rules().block_size();
     match method {
         Method::Blocked { rows, columns, across } if Contraction::of(body).is_some() => {
-            let model = lead_model(body, boxes, BlockSides { rows, columns, across, block_size });
+            let model = lead_model(body, boxes, BlockSides { rows, columns, across, block_size, again: true });
             lead_counts(body, params, sampling, &|place| model.counts(place, sampling))
         }
         Method::Blocked { .. } | Method::Thread | Method::Warp => {
@@ -191,7 +191,7 @@ impl<'b> PhaseModel<'b> {
                 Self::Blocked(BlockedModel::new(
                     stage,
                     boxes,
-                    BlockSides { rows, columns, across, block_size },
+                    BlockSides { rows, columns, across, block_size, again: true },
                     vec![after],
                 ))
             }
