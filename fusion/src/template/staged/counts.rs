@@ -178,7 +178,7 @@ impl PhaseBox {
 pub(crate) enum PhaseModel<'b> {
     Thread(&'b Stage, StageModel),
     Warp(WarpModel<'b>),
-    Blocked(BlockedModel<'b>),
+    Blocked(Box<BlockedModel<'b>>),
 }
 
 impl<'b> PhaseModel<'b> {
@@ -188,12 +188,8 @@ impl<'b> PhaseModel<'b> {
             Method::Warp => Self::Warp(WarpModel::new(stage, boxes, block_size)),
             Method::Blocked { rows, columns, across } => {
                 let after = finish(stage, boxes, None);
-                Self::Blocked(BlockedModel::new(
-                    stage,
-                    boxes,
-                    BlockSides { rows, columns, across, block_size, again: true },
-                    vec![after],
-                ))
+                let sides = BlockSides { rows, columns, across, block_size, again: true };
+                Self::Blocked(Box::new(BlockedModel::new(stage, boxes, sides, vec![after])))
             }
         }
     }
