@@ -18,7 +18,7 @@ use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::scalar::Point;
-use crate::lower::staged::phase::{Phase, all, reduce_axes, thread_number};
+use crate::lower::staged::phase::{Phase, all, fetch_behind, reduce_axes, thread_number};
 use crate::lower::tile::decode_box;
 
 /// The rows, or the columns, of a thread.
@@ -359,23 +359,6 @@ fn reduce(
             })
         })
     })
-}
-
-/// Asks for the trip behind this one. Where the whole axis is walked, the last trip asks for its own steps again: nothing
-/// branches, so the loads stand before the products.
-fn fetch_behind(
-    emitter: &mut Emitter,
-    (trip, trips): (LocalId, &Expression),
-    again: bool,
-    fetch: &mut dyn FnMut(&mut Emitter, LocalId) -> Result<(), LowerError>,
-) -> Result<(), LowerError> {
-    let behind = emitter.bind(ScalarType::I32, add(trip, Expression::i32(1)));
-    if !again {
-        return emitter.when(Some(less(behind, trips.clone())), |emitter| fetch(emitter, behind));
-    }
-    let last = binary(BinaryOp::Subtract, trips.clone(), Expression::i32(1));
-    let behind = emitter.bind(ScalarType::I32, binary(BinaryOp::Minimum, behind, last));
-    fetch(emitter, behind)
 }
 
 /// Takes the steps of a trip from where they were fetched to ahead.
