@@ -18,7 +18,7 @@ use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::scalar::Point;
-use crate::lower::staged::phase::{Phase, all, reduce_axes, thread_number};
+use crate::lower::staged::phase::{Phase, all, fetch_behind, reduce_axes, thread_number};
 use crate::lower::tile::decode_box;
 
 /// The rows, or the columns, of a thread.
@@ -343,8 +343,7 @@ fn reduce(
             let first = fetched(emitter, multiply(trip, Expression::i32(steps as i32)));
             sides.iter().try_for_each(|side| take_fetched(emitter, side))?;
             if ahead {
-                let behind = emitter.bind(ScalarType::I32, add(trip, Expression::i32(1)));
-                emitter.when(Some(less(behind, trips)), |emitter| {
+                fetch_behind(emitter, (trip, &trips), stretch.is_none(), &mut |emitter, behind| {
                     let first = fetched(emitter, multiply(behind, Expression::i32(steps as i32)));
                     sides.iter().try_for_each(|side| fetch_ahead(emitter, phase, side, &at, first))
                 })?;

@@ -257,3 +257,20 @@ pub(crate) fn reduce_axes(
 pub(crate) fn all(conditions: impl IntoIterator<Item = Option<Expression>>) -> Option<Expression> {
     conditions.into_iter().fold(None, both)
 }
+
+/// Asks for the trip behind this one. Where the whole axis is walked, the last trip asks for its own steps again: nothing
+/// branches, so the loads stand before the products.
+pub(super) fn fetch_behind(
+    emitter: &mut Emitter,
+    (trip, trips): (LocalId, &Expression),
+    again: bool,
+    fetch: &mut dyn FnMut(&mut Emitter, LocalId) -> Result<(), LowerError>,
+) -> Result<(), LowerError> {
+    let behind = emitter.bind(ScalarType::I32, add(trip, Expression::i32(1)));
+    if !again {
+        return emitter.when(Some(less(behind, trips.clone())), |emitter| fetch(emitter, behind));
+    }
+    let last = binary(BinaryOp::Subtract, trips.clone(), Expression::i32(1));
+    let behind = emitter.bind(ScalarType::I32, binary(BinaryOp::Minimum, behind, last));
+    fetch(emitter, behind)
+}

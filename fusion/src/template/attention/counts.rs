@@ -120,8 +120,13 @@ fn operations(count: usize) -> KernelCounts {
 /// The weighted sums over all blocks, their rescaling, and what follows them.
 fn product(body: &GroupBody, params: &ScheduleParams, kernel: &AttentionKernel, sampling: Sampling) -> KernelCounts {
     let step = &kernel.product;
-    let sides =
-        BlockSides { rows: step.rows, columns: step.columns, across: step.across, block_size: kernel.block_size };
+    let sides = BlockSides {
+        rows: step.rows,
+        columns: step.columns,
+        across: step.across,
+        block_size: kernel.block_size,
+        again: false,
+    };
     let model = lead_model(body, &kernel.boxes, sides);
     let row = Address::of_word(&body.stages[0].expr, &row_number(body, kernel));
     // Every block's factors, and at last the totals, each with one operation an element.

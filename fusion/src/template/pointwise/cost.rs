@@ -13,6 +13,7 @@ use crate::template::kernel::{Kernel, reduced};
 use crate::template::pointwise::counts::{kernel_counts, side_by_side};
 use crate::template::pricing::Pricing;
 use crate::template::staged::cost::operand_bytes;
+use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Scalar, TensorExpr};
 use warpweave_plan::body::{GroupBody, Stage};
 use warpweave_plan::template::block::WARP;
@@ -23,15 +24,17 @@ use warpweave_plan::template::rules::Rules;
 use warpweave_plan::template::tile::ScheduleParams;
 
 /// Cycles until a thread has its operands and knows its point.
-const ENTRY_CYCLES: f64 = 400.0;
-/// Instructions that decode an axis of the tile, and those that every kernel has.
-const AXIS_INSTRUCTIONS: f64 = 6.0;
+const ENTRY_CYCLES: f64 = 370.0;
+/// Instructions that decode an axis of the tile beside the innermost: a division with its operands. Those that every kernel has.
+const AXIS_INSTRUCTIONS: f64 = 22.0;
 const KERNEL_INSTRUCTIONS: f64 = 25.0;
 /// Instructions of a load: its own, an address, and two moves of the memory's descriptor.
 const LOAD_INSTRUCTIONS: f64 = 4.0;
 /// Instructions of a load's guard: its conditions, and their operands, are shared with other loads; the value elsewhere is its
 /// own.
 const GUARD_INSTRUCTIONS: f64 = 2.6;
+/// Cycles until the first-level cache answers.
+const NEAR_CYCLES: f64 = 41.0;
 /// Instructions of a store with address and descriptor.
 const STORE_INSTRUCTIONS: f64 = 4.0;
 
@@ -49,30 +52,37 @@ struct WarpWork {
     rounds: f64,
     /// Elements that name places, loaded and checked one after another.
     named: f64,
+    /// Of these, those that no earlier point has loaded.
+    named_anew: f64,
 }
 
 impl WarpWork {
     fn of(own: Pointwise, kernel: &Kernel<'_>) -> Self {
         let (body, counts) = (kernel.body, &kernel.counts);
         let points = kernel.params.tile.iter().product::<usize>().max(1);
-        let threads = points.div_ceil(own.per_thread).min(own.block_size().threads());
+        let sides = side_by_side(own, body, kernel.params);
+        // A thread has the more neighbours the fewer threads have any, and points far apart once all threads have one.
+        let all = own.block_size().threads();
+        let (threads, each) = match own.order {
+            PointOrder::Run => (points.div_ceil(own.per_thread).min(all), own.per_thread),
+            PointOrder::Strided => (points.min(all), points.div_ceil(all).min(own.per_thread)),
+        };
         let warps = threads.div_ceil(WARP) as f64;
         let a_warp = 1.0 / (kernel.tiles() * warps);
-        let sides = side_by_side(own, body, kernel.params);
         // Points one after another wait one after another.
-        let (count, turns) = sides.map_or((1, own.per_thread), |sides| (sides.count, 1));
+        let (count, turns) = sides.map_or((1, each), |sides| (sides.count, 1));
         let trips = |expr: &TensorExpr| Walk::of(expr, count).trips() as f64;
         let reductions = body.stages.iter().filter(|stage| stage.expr.reducer.is_some());
         let rounds: f64 = reductions.map(|stage| trips(&stage.expr)).sum();
-        let outputs = body.stages.iter().filter(|stage| stage.output.is_some()).count() * own.per_thread;
-        let axes = kernel.params.tile.iter().filter(|extent| **extent > 1).count().max(1);
-        let decoded = axes * if own.order == PointOrder::Run { 1 } else { own.per_thread };
+        let outputs = body.stages.iter().filter(|stage| stage.output.is_some()).count() * each;
+        let axes = kernel.params.tile.iter().filter(|extent| **extent > 1).count().saturating_sub(1);
+        let decoded = axes * if own.order == PointOrder::Run { 1 } else { each };
         let loading = KERNEL_INSTRUCTIONS
             + decoded as f64 * AXIS_INSTRUCTIONS
             + counts.warp_loads * a_warp * LOAD_INSTRUCTIONS
             + counts.guarded_loads * a_warp * GUARD_INSTRUCTIONS;
-        let branching = in_turn(body, own.per_thread, branching);
-        let computed = in_turn(body, own.per_thread, |scalar| arithmetic(scalar).max(1.0));
+        let branching = in_turn(body, each, branching);
+        let computed = in_turn(body, each, |scalar| arithmetic(scalar).max(1.0));
         Self {
             warps,
             loading,
@@ -80,6 +90,7 @@ impl WarpWork {
             branching,
             rounds: rounds.max(1.0) * turns as f64,
             named: (named(body) * turns) as f64,
+            named_anew: named(body) as f64 * if names_once(body, kernel.params) { 1.0 } else { turns as f64 },
         }
     }
 
@@ -101,6 +112,23 @@ fn in_turn(body: &GroupBody, points: usize, count: impl Fn(&Scalar) -> f64) -> f
         count(&expr.body) * reduced(expr) + expr.epilogue.as_ref().map_or(0.0, &count)
     };
     points as f64 * body.stages.iter().map(stage).sum::<f64>()
+}
+
+/// Whether the elements that name places are the same along the axis where a tile's neighbours lie.
+fn names_once(body: &GroupBody, params: &ScheduleParams) -> bool {
+    let Some(along) = params.tile.iter().rposition(|extent| *extent > 1) else { return true };
+    body.stages.iter().all(|stage| {
+        let mut once = true;
+        stage.expr.visit_indices(&mut |index| {
+            index.visit(&mut |_| {}, &mut |read| {
+                let place = &stage.expr.reads[read].index;
+                place.iter().for_each(|index| {
+                    index.visit(&mut |axis| once &= axis.index() != along, &mut |_| {});
+                });
+            });
+        });
+        once
+    })
 }
 
 /// Elements that name places, of all stages.
@@ -132,7 +160,8 @@ impl Pricing for Pointwise {
         let passes = kernel.counts.load_lines / kernel.tiles();
         let arrived = passes.max(arch.cycles_of_bytes(loaded, 1));
         let last = arrived + work.after() / work.rounds;
-        let waits = work.rounds * latency + work.named * (latency + CHECK_CYCLES);
+        let near = (work.named - work.named_anew) * NEAR_CYCLES;
+        let waits = work.rounds * latency + work.named_anew * latency + near + work.named * CHECK_CYCLES;
         let alone = ENTRY_CYCLES + waits + (issued * sharing).max(work.alone()).max(last);
         let tiles = kernel.params.tiles(kernel.body).max(1);
         alone.max(arch.cycles_of_bytes(loaded + bytes(kernel.counts.store_sectors), tiles))

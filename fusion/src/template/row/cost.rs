@@ -15,7 +15,8 @@ use crate::template::kernel::Kernel;
 use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
 use crate::template::row::counts::counts;
-use warpweave_graph::expr::{Index, Read, ReadId};
+use crate::template::staged::cost::operand_bytes;
+use warpweave_graph::expr::{BinaryOp, Index, Read, ReadId, Reducer, Scalar, TensorExpr};
 use warpweave_plan::body::{GroupBody, StageSource};
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::row::RowThreads;
@@ -27,9 +28,9 @@ use warpweave_plan::template::tile::ScheduleParams;
 const SHUFFLE_CYCLES: f64 = 5.0;
 
 /// Cycles until a thread has its operands and knows its row.
-const ENTRY_CYCLES: f64 = 430.0;
-/// Cycles in which a block combines what its warps have, beyond what each of them takes: stores, a barrier, loads.
-const BLOCK_COMBINE_CYCLES: f64 = 200.0;
+const ENTRY_CYCLES: f64 = 400.0;
+/// Cycles in which a block combines what its warps have, beyond what each of them takes: stores, a barrier, loads of vectors.
+const BLOCK_COMBINE_CYCLES: f64 = 130.0;
 /// Instructions of a load with address and descriptor, of a condition of its guard, and of a store.
 const LOAD_INSTRUCTIONS: f64 = 5.0;
 const CONDITION_INSTRUCTIONS: f64 = 3.0;
@@ -37,7 +38,7 @@ const STORE_INSTRUCTIONS: f64 = 4.0;
 /// Instructions of a trip along the row beside what it does at its points.
 const TRIP_INSTRUCTIONS: f64 = 3.0;
 /// Cycles an instruction of what follows a reduction: each waits for the one before it.
-const FINISH_CYCLES: f64 = 6.0;
+const FINISH_CYCLES: f64 = 4.0;
 /// Cycles until the first-level cache answers.
 const NEAR_CYCLES: f64 = 41.0;
 /// Trips along a row whose loads are under way together: all of a few, else so many.
@@ -50,7 +51,7 @@ impl Pricing for RowThreads {
     }
 
     /// The rows that a block takes one after another, each a sequence of rounds; no faster than loads pass through the
-    /// first-level cache, nor than their sectors arrive.
+    /// first-level cache, nor than their sectors arrive. What several warps read arrives once.
     fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
         let latency = kernel.arch.load_latency_cycles.value;
         let rows = kernel.params.tile.iter().product::<usize>();
@@ -61,7 +62,9 @@ impl Pricing for RowThreads {
         };
         let sharing = busy as f64 / kernel.arch.schedulers.value as f64;
         let pass: f64 = rounds(kernel.body).iter().map(|round| round_cycles(kernel, round, *self, sharing)).sum();
-        let transfer = kernel.transfer(kernel.counts.load_sectors + kernel.counts.store_sectors);
+        let sector = kernel.arch.transaction_bytes.value;
+        let distinct = operand_bytes(kernel.body, kernel.params, &[], sector) as f64 / sector as f64 * kernel.tiles();
+        let transfer = kernel.transfer(kernel.counts.load_sectors.min(distinct) + kernel.counts.store_sectors);
         let lines = kernel.counts.load_lines / kernel.tiles();
         ENTRY_CYCLES + (passes as f64 * pass).max(latency + transfer.max(lines))
     }
@@ -117,7 +120,7 @@ fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads, sharing
     };
     let stages = &kernel.body.stages[round.stages.clone()];
     let branching: f64 = stages.iter().map(|stage| branching(&stage.expr.body)).sum();
-    let own: f64 = stages.iter().map(|stage| 1.0 + arithmetic(&stage.expr.body)).sum::<f64>() - branching;
+    let own: f64 = stages.iter().map(|stage| accumulated(&stage.expr)).sum::<f64>() - branching;
     let stored = if lead.reducer.is_none() { STORE_INSTRUCTIONS } else { 0.0 };
     let point = own + stored + reads.iter().map(of_read).sum::<f64>();
     let points = (trips * round.run) as f64;
@@ -135,13 +138,14 @@ fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads, sharing
         };
         reads.iter().map(of_read).sum::<usize>() as f64
     };
-    let places = named(false).min(1.0) * latency + named(false) * CHECK_CYCLES;
     // What an earlier round has read of the row is near.
     let read_before: BTreeSet<StageSource> =
         kernel.body.stages[..first].iter().flat_map(|stage| stage.sources.clone()).collect();
     let is_fresh =
         |(at, _, read): &(usize, ReadId, &Read)| !read_before.contains(&kernel.body.stages[*at].sources[read.operand]);
     let arrival = if reads.iter().any(|read| from_memory(read) && is_fresh(read)) { latency } else { NEAR_CYCLES };
+    let found = if reads.iter().any(is_fresh) { latency } else { NEAR_CYCLES };
+    let places = named(false).min(1.0) * found + named(false) * CHECK_CYCLES;
     let waits = match reads.iter().any(from_memory) {
         true if named(true) > 0.0 => places + trips as f64 * (latency + named(true) * (latency + CHECK_CYCLES)),
         true => places + trips.div_ceil(together) as f64 * arrival,
@@ -157,6 +161,15 @@ fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads, sharing
     let epilogues = || stages.iter().filter_map(|stage| Some((stage, stage.expr.epilogue.as_ref()?)));
     let reads = epilogues().any(|(stage, epilogue)| !stage.expr.reads_of(epilogue).is_empty());
     let loaded = if reads { latency } else { 0.0 };
-    let finished: f64 = epilogues().map(|(_, epilogue)| arithmetic(epilogue) * FINISH_CYCLES).sum();
+    // The longest of the epilogues is a chain, and the others stand between its instructions.
+    let lengths = || epilogues().map(|(_, epilogue)| arithmetic(epilogue));
+    let (longest, all) = (lengths().fold(0.0, f64::max), lengths().sum::<f64>());
+    let finished = (longest * FINISH_CYCLES).max(all * DEPENDENT_CYCLES);
     along + combine + beside + loaded + finished + FINISH_CYCLES
+}
+
+/// Instructions of a stage's arithmetic at one point; the sum of products is one instruction with the product.
+fn accumulated(expr: &TensorExpr) -> f64 {
+    let fuses = expr.reducer == Some(Reducer::Sum) && matches!(expr.body, Scalar::Binary(BinaryOp::Multiply, ..));
+    arithmetic(&expr.body) + if fuses { 0.0 } else { 1.0 }
 }

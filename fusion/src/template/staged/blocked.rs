@@ -1,7 +1,8 @@
 //! A phase that is a sum of products, a block of rows and columns a thread.
 
+use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{ReadId, Scalar};
+use warpweave_graph::expr::{Index, ReadId, Scalar};
 
 use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, stored};
 use crate::cost::counts::tiles::set;
@@ -10,7 +11,9 @@ use crate::template::staged::counts::PhaseBox;
 use warpweave_plan::body::{Stage, StageSource};
 use warpweave_plan::template::block::BlockSize;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
-use warpweave_plan::template::staged::blocked::{Across, WRITTEN_OUT, dense, is_wide, reads};
+use warpweave_plan::template::staged::blocked::{
+    Across, WRITTEN_OUT, dense, is_fetched_ahead, is_wide, reads, steps_a_trip,
+};
 use warpweave_plan::template::staged::{StagedBox, is_wide_in_box};
 
 /// The block of a thread, how threads lie, and how many there are.
@@ -20,6 +23,8 @@ pub(crate) struct BlockSides {
     pub(crate) columns: usize,
     pub(crate) across: Across,
     pub(crate) block_size: BlockSize,
+    /// Whether the last trip along the reduction fetches its own steps again where it would fetch the next.
+    pub(crate) again: bool,
 }
 
 /// The model of a phase under a block a thread.
@@ -32,6 +37,8 @@ pub(crate) struct BlockedModel<'b> {
     block_size: BlockSize,
     /// Reduced axes and their extents.
     reduction: Vec<(usize, usize)>,
+    /// Steps of a trip.
+    steps: usize,
     /// What follows the reduction, stage by stage.
     after: Vec<(Evaluation, Option<Address>)>,
 }
@@ -45,6 +52,8 @@ struct Side {
     /// What a step takes, and what four steps take together.
     each: Evaluation,
     wide: Evaluation,
+    /// Of what is fetched ahead, the parts of both.
+    ahead: Option<[Evaluation; 2]>,
 }
 
 /// A warp of the threads that cover a box, numbered by batch and by blocks of both sides.
@@ -74,16 +83,29 @@ impl<'b> BlockedModel<'b> {
         let side = |class: AxisClass, per_thread: usize| {
             let factor = contraction.factor(class);
             let wide = wide_reads(stage, factor, boxes);
+            let own = in_memory(stage, factor);
+            let ahead = sides.again && !own.is_empty() && is_fetched_ahead(own.len() * per_thread);
+            let part = |is_wide: bool| {
+                let own = own.iter().copied().filter(|read| wide.contains(read) == is_wide);
+                Evaluation::of_reads(stage, boxes, own)
+            };
             Side {
                 class,
                 axes: axes_of(class),
                 per_thread,
+                ahead: ahead.then(|| [part(true), part(false)]),
                 each: Evaluation::without(stage, factor, boxes, &wide),
                 wide: Evaluation::of_reads(stage, boxes, wide),
             }
         };
+        let fetched = [(AxisClass::Row, sides.rows), (AxisClass::Column, sides.columns)].map(|(class, per_thread)| {
+            let elements = in_memory(stage, contraction.factor(class)).len() * per_thread;
+            if is_fetched_ahead(elements) { elements } else { 0 }
+        });
+        let inner = expr.reduced().last().map_or(1, |axis| expr.axes[axis].extent);
         Self {
             batch: axes_of(AxisClass::Batch),
+            steps: steps_a_trip(inner, fetched),
             rows: side(AxisClass::Row, sides.rows),
             columns: side(AxisClass::Column, sides.columns),
             across: sides.across,
@@ -170,6 +192,25 @@ impl<'b> BlockedModel<'b> {
                 counts += side.each.counts(&lanes) * (of_step * weight);
             }
         }
+        if let (Some(ahead), true) = (&side.ahead, inner.is_multiple_of(WRITTEN_OUT)) {
+            let (picked, weight) = Sampling::picks(length / inner, sampling.steps);
+            for walk in picked {
+                counts += self.last_trip(ahead, &mut lanes, (walk + 1) * inner - self.steps) * weight;
+            }
+        }
+        counts
+    }
+
+    /// What the last trip of a walk along the innermost axis fetches again, from its first step on.
+    fn last_trip(&self, [wide, each]: &[Evaluation; 2], lanes: &mut Lanes, first: usize) -> KernelCounts {
+        let mut counts = KernelCounts::default();
+        for step in 0..self.steps {
+            lanes.each(|point| set(&self.reduction, first + step, point));
+            if step.is_multiple_of(WRITTEN_OUT) {
+                counts += wide.loads(lanes, WRITTEN_OUT);
+            }
+            counts += each.loads(lanes, 1);
+        }
         counts
     }
 
@@ -210,6 +251,19 @@ impl<'b> BlockedModel<'b> {
         let real = warp.place.place(&side.axes, number.min(length - 1), point) && number < length;
         warp.place.place(&self.batch, thread / columns / rows, point) && real
     }
+}
+
+/// The reads of a factor that are of singles in memory, at places that no data name.
+fn in_memory(stage: &Stage, factor: &Scalar) -> Vec<ReadId> {
+    let mut found = reads(factor);
+    found.retain(|&id| {
+        let read = &stage.expr.reads[id];
+        let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
+        matches!(stage.sources[read.operand], StageSource::Operand(_))
+            && stage.expr.operands[read.operand].element == ElementType::F32
+            && read.index.iter().chain(conditions).all(Index::is_free_of_reads)
+    });
+    found
 }
 
 /// The reads of a factor of which four steps are loaded at once.

@@ -205,10 +205,10 @@ fn line_passes(stage: &Stage, extents: &[usize]) -> f64 {
 }
 
 /// Instructions that read an element: of memory, with its address in 64 bits and the moves of the memory's descriptor; of
-/// shared memory; and one condition of a guard.
+/// shared memory; and one condition of a guard, with its part of the branch around the read and of what meets behind it.
 const MEMORY_INSTRUCTIONS: f64 = 5.0;
 const SHARED_INSTRUCTIONS: f64 = 3.0;
-const CONDITION_INSTRUCTIONS: f64 = 3.0;
+const CONDITION_INSTRUCTIONS: f64 = 5.0;
 /// Instructions that find the coordinate of an axis, and those that store an element.
 const AXIS_INSTRUCTIONS: f64 = 4.0;
 const STORE_INSTRUCTIONS: f64 = 3.0;
@@ -279,7 +279,9 @@ impl<'s> PhaseWork<'s> {
             (true, None) => blocked::WRITTEN_OUT as f64,
             (false, _) => 1.0,
         };
-        let issued = steps * step.cycles * (warps.max(DEPENDENT_CYCLES) / warps);
+        // What was fetched ahead is moved to where the products read it, and the fetch takes its place.
+        let moved = ahead.filter(|_| in_steps).map_or(0, |fetched| fetched.iter().sum::<usize>());
+        let issued = steps * (step.cycles + moved as f64 * warps) * (warps.max(DEPENDENT_CYCLES) / warps);
         let beside = issued * (warps - 1.0) / warps;
         let (hidden, fresh) = match () {
             () if in_steps && ahead.is_some() => (issued * (warps - 1.0 + BEHIND_LOADS) / warps, 1.0),

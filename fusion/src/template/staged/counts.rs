@@ -68,7 +68,7 @@ fn main_counts(
     let block_size = params.rules().block_size();
     match method {
         Method::Blocked { rows, columns, across } if Contraction::of(body).is_some() => {
-            let model = lead_model(body, boxes, BlockSides { rows, columns, across, block_size });
+            let model = lead_model(body, boxes, BlockSides { rows, columns, across, block_size, again: true });
             lead_counts(body, params, sampling, &|place| model.counts(place, sampling))
         }
         Method::Blocked { .. } | Method::Thread | Method::Warp => {
@@ -178,7 +178,7 @@ impl PhaseBox {
 pub(crate) enum PhaseModel<'b> {
     Thread(&'b Stage, StageModel),
     Warp(WarpModel<'b>),
-    Blocked(BlockedModel<'b>),
+    Blocked(Box<BlockedModel<'b>>),
 }
 
 impl<'b> PhaseModel<'b> {
@@ -188,12 +188,8 @@ impl<'b> PhaseModel<'b> {
             Method::Warp => Self::Warp(WarpModel::new(stage, boxes, block_size)),
             Method::Blocked { rows, columns, across } => {
                 let after = finish(stage, boxes, None);
-                Self::Blocked(BlockedModel::new(
-                    stage,
-                    boxes,
-                    BlockSides { rows, columns, across, block_size },
-                    vec![after],
-                ))
+                let sides = BlockSides { rows, columns, across, block_size, again: true };
+                Self::Blocked(Box::new(BlockedModel::new(stage, boxes, sides, vec![after])))
             }
         }
     }
