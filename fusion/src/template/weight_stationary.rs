@@ -3,7 +3,7 @@
 use crate::cost::bound::BlockShape;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
-use crate::cost::host::evaluated;
+use crate::cost::host::{Processor, evaluated};
 use crate::cost::instructions::COMBINE_LATENCY;
 use crate::template::kernel::Kernel;
 use crate::template::pricing::{CALL_STEPS, Pricing};
@@ -95,8 +95,8 @@ impl Pricing for WeightStationary {
         Some(shared_row(body, params, stage, WARP))
     }
 
-    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        evaluated(body, params)
+    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams, processor: Processor<'_>) -> f64 {
+        evaluated(body, params, processor.arch)
     }
 }
 
