@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Thread};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use warpweave_fusion::cost::arch::Constant;
 use warpweave_fusion::cost::cpu::{CpuArch, CpuKind};
@@ -274,10 +274,12 @@ pub fn calibrate_processor(
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadStopwatch;
 
-/// Runs of a program, of which the first only warms up.
-const RUNS: usize = 20;
-/// Runs of anything else.
-const TRIES: usize = 5;
+/// Fewest runs of a trial.
+const FEWEST_RUNS: usize = 3;
+/// Most runs of a trial.
+const MOST_RUNS: usize = 20;
+/// After so long, no other run of a trial begins.
+const ENOUGH: Duration = Duration::from_millis(100);
 
 impl ProcessorStopwatch for ThreadStopwatch {
     fn microseconds(&mut self, trial: &ProcessorTrial) -> Result<f64, OpenError> {
@@ -285,22 +287,26 @@ impl ProcessorStopwatch for ThreadStopwatch {
             ProcessorTrial::Program(program, fusion) => run(program, *fusion),
             &ProcessorTrial::Stream { bytes, rounds } => {
                 let values = vec![1u64; bytes / size_of::<u64>()];
-                Ok(least(TRIES, || stream(&values, rounds)))
+                Ok(least(|| stream(&values, rounds)))
             }
-            &ProcessorTrial::HandOvers(count) => Ok(least(TRIES, || in_turns(count, &spin_some, &|_| {}))),
-            &ProcessorTrial::WakeUps(count) => Ok(least(TRIES, || in_turns(count, &thread::park, &Thread::unpark))),
+            &ProcessorTrial::HandOvers(count) => Ok(least(|| in_turns(count, &spin_some, &|_| {}))),
+            &ProcessorTrial::WakeUps(count) => Ok(least(|| in_turns(count, &thread::park, &Thread::unpark))),
         }
     }
 }
 
 /// The least time of some runs, in microseconds.
-fn least(runs: usize, mut run: impl FnMut()) -> f64 {
-    let timed = (0..runs).map(|_| {
+fn least(mut run: impl FnMut()) -> f64 {
+    let (begin, mut least) = (Instant::now(), f64::INFINITY);
+    for number in 0..MOST_RUNS {
+        if number >= FEWEST_RUNS && begin.elapsed() > ENOUGH {
+            break;
+        }
         let start = Instant::now();
         run();
-        start.elapsed().as_secs_f64() * 1e6
-    });
-    timed.fold(f64::INFINITY, f64::min)
+        least = least.min(start.elapsed().as_secs_f64() * 1e6);
+    }
+    least
 }
 
 /// The time of a program on one thread.
@@ -315,7 +321,7 @@ fn run(program: &TensorProgram, fusion: FusionLevel) -> Result<f64, OpenError> {
     let inputs = random_inputs(&build.model.signature, 1);
     session.run(&inputs).map_err(SessionError::from)?;
     let mut result = Ok(());
-    let time = least(RUNS, || result = session.run(&inputs).map(|outputs| drop(black_box(outputs))));
+    let time = least(|| result = session.run(&inputs).map(|outputs| drop(black_box(outputs))));
     result.map_err(SessionError::from)?;
     Ok(time)
 }

@@ -192,14 +192,13 @@ impl CpuArch {
             self.level2_bytes_per_microsecond,
             self.shared_cache_bytes_per_microsecond,
             self.memory_bytes_per_microsecond,
-            self.task_microseconds,
-            self.hand_over_microseconds,
-            self.wake_up_microseconds,
         ];
+        let times = [self.task_microseconds, self.hand_over_microseconds, self.wake_up_microseconds];
         let lanes = self.vector_lanes.value;
         let are_caches = caches.iter().all(|bytes| (FEWEST_BYTES..1 << 40).contains(&bytes.value));
-        let are_rates = rates.iter().all(|rate| (LEAST..=GREATEST).contains(&rate.value));
-        lanes.is_power_of_two() && (1..=MOST_LANES).contains(&lanes) && are_caches && are_rates
+        let are_rates = rates.iter().all(|rate| (1.0..=MOST_A_MICROSECOND).contains(&rate.value));
+        let are_times = times.iter().all(|time| (SHORTEST..=LONGEST).contains(&time.value));
+        lanes.is_power_of_two() && (1..=MOST_LANES).contains(&lanes) && are_caches && are_rates && are_times
     }
 
     /// The names of the constants that were assumed, in the order of the fields.
@@ -234,10 +233,12 @@ const READERS: f64 = 4.0;
 const FEWEST_BYTES: usize = 1 << 10;
 /// Most singles of a vector register.
 const MOST_LANES: usize = 256;
-/// The least rate and time.
-const LEAST: f64 = 1e-6;
-/// The greatest rate and time.
-const GREATEST: f64 = 1e12;
+/// The greatest rate; the least is 1.
+const MOST_A_MICROSECOND: f64 = 1e12;
+/// The shortest time in microseconds.
+const SHORTEST: f64 = 1e-6;
+/// The longest time in microseconds.
+const LONGEST: f64 = 1e6;
 
 #[cfg(test)]
 mod tests {
