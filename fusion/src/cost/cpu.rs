@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use warpweave_graph::program::{Source, TensorId, TensorProgram};
 
 use crate::cost::arch::{Constant, Provenance, assumed, datasheet, measured};
 
@@ -218,6 +219,23 @@ impl CpuArch {
             ("wake_up_microseconds", self.wake_up_microseconds.provenance),
         ];
         constants.into_iter().filter(|(_, from)| *from == Provenance::Assumed).map(|(name, _)| name).collect()
+    }
+}
+
+/// What the price of a tile on a core follows from, beside the kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Processor<'p> {
+    /// The constants.
+    pub arch: &'p CpuArch,
+    /// The program, where constants are told from what is computed.
+    pub program: Option<&'p TensorProgram>,
+}
+
+impl Processor<'_> {
+    /// Whether a tensor is known to be the same in every run, so that its panels are packed before the first.
+    pub fn is_constant(&self, tensor: TensorId) -> bool {
+        let tensor = self.program.and_then(|program| program.tensors.get(tensor));
+        tensor.is_some_and(|tensor| matches!(tensor.source, Source::Constant(_)))
     }
 }
 

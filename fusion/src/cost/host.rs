@@ -4,10 +4,10 @@ use crate::template::candidates::{candidates, large_candidates};
 use crate::template::contraction::host_tiles::host_tiles;
 use crate::template::pricing;
 use warpweave_graph::expr::{BinaryOp, Reducer, Scalar, TensorExpr};
-use warpweave_graph::program::{Source, TensorId, TensorProgram};
+use warpweave_graph::program::TensorProgram;
 
 use crate::cost::KernelCost;
-use crate::cost::cpu::CpuArch;
+use crate::cost::cpu::{CpuArch, Processor};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::staged::{StagedBox, boxes, extents};
 use warpweave_plan::template::tile::ScheduleParams;
@@ -33,23 +33,6 @@ const PRODUCT_SHARE: f64 = 0.2;
 /// Threads of a small machine. A plan runs on any number of threads, so a cost is a sum: the time on the most threads, the time
 /// on so many, and half of the time on one. On few threads, what tiles compute anew weighs more.
 const FEW_THREADS: usize = 2;
-
-/// What the price of a tile on a core follows from, beside the kernel.
-#[derive(Clone, Copy, Debug)]
-pub struct Processor<'p> {
-    /// The constants.
-    pub arch: &'p CpuArch,
-    /// The program, where constants are told from what is computed.
-    program: Option<&'p TensorProgram>,
-}
-
-impl Processor<'_> {
-    /// Whether a tensor is known to be the same in every run, so that its panels are packed before the first.
-    pub fn is_constant(&self, tensor: TensorId) -> bool {
-        let tensor = self.program.and_then(|program| program.tensors.get(tensor));
-        tensor.is_some_and(|tensor| matches!(tensor.source, Source::Constant(_)))
-    }
-}
 
 impl KernelCost for HostCost {
     fn microseconds(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {

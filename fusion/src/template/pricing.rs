@@ -6,7 +6,7 @@ use warpweave_plan::template::tile::ScheduleParams;
 
 use crate::cost::bound::BlockShape;
 use crate::cost::counts::{KernelCounts, Sampling};
-use crate::cost::host::Processor;
+use crate::cost::cpu::Processor;
 use crate::template::kernel::Kernel;
 
 /// rTasks over which a tile's cycles spread the beginning of a call: how many it runs is known only once rTasks are placed.

@@ -3,7 +3,8 @@
 use crate::cost::bound::BlockShape;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
-use crate::cost::host::{Processor, evaluated};
+use crate::cost::cpu::Processor;
+use crate::cost::host::evaluated;
 use crate::cost::instructions::COMBINE_LATENCY;
 use crate::template::kernel::Kernel;
 use crate::template::pricing::{CALL_STEPS, Pricing};

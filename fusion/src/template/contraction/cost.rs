@@ -7,7 +7,7 @@ use crate::cost::bound::OperandLevel;
 use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
-use crate::cost::host::Processor;
+use crate::cost::cpu::Processor;
 use crate::cost::instructions::{BARRIER_CYCLES, CHECK_CYCLES, arithmetic, branching};
 use crate::template::contraction::counts::ContractionModel;
 use crate::template::contraction::host_tiles;

@@ -9,8 +9,7 @@ use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::tile::ScheduleParams;
 
-use crate::cost::cpu::CpuArch;
-use crate::cost::host::Processor;
+use crate::cost::cpu::{CpuArch, Processor};
 
 /// Rows of a tile: whole panels, whatever the vectors of the processor.
 const ROWS: [usize; 6] = [1, 24, 48, 96, 192, 384];

@@ -7,7 +7,8 @@ use crate::cost::bound::OperandLevel;
 use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
-use crate::cost::host::{Processor, evaluated};
+use crate::cost::cpu::Processor;
+use crate::cost::host::evaluated;
 use crate::cost::instructions::{
     BRANCHING_CYCLES, CHECK_CYCLES, COMBINE_LATENCY, DEPENDENT_CYCLES, arithmetic, branching,
 };

@@ -2,7 +2,8 @@
 
 use crate::cost::bound::BlockShape;
 use crate::cost::counts::KernelCounts;
-use crate::cost::host::{Processor, evaluated_in_boxes};
+use crate::cost::cpu::Processor;
+use crate::cost::host::evaluated_in_boxes;
 use crate::template::kernel::Kernel;
 use crate::template::pricing::Pricing;
 use std::ops::Add;
