@@ -4,7 +4,33 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use warpweave_fusion::cost::arch::GpuArch;
-use warpweave_runtime::{json, new_file};
+use warpweave_fusion::cost::cpu::CpuArch;
+use warpweave_runtime::json::{self, Value};
+use warpweave_runtime::new_file;
+
+/// The constants of a device.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum DeviceArch {
+    /// Of a GPU.
+    Gpu(GpuArch),
+    /// Of a processor.
+    Processor(CpuArch),
+}
+
+impl From<GpuArch> for DeviceArch {
+    fn from(arch: GpuArch) -> Self {
+        Self::Gpu(arch)
+    }
+}
+
+impl From<CpuArch> for DeviceArch {
+    fn from(arch: CpuArch) -> Self {
+        Self::Processor(arch)
+    }
+}
+
+/// What a file of a processor's constants holds them under.
+const PROCESSOR: &str = "processor";
 
 /// Why a file of constants cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -30,16 +56,32 @@ pub enum ArchFileError {
 }
 
 /// Reads the constants that [`write_arch`] wrote.
-pub fn read_arch(path: &Path) -> Result<GpuArch, ArchFileError> {
+pub fn read_arch(path: &Path) -> Result<DeviceArch, ArchFileError> {
     let content = |reason: String| ArchFileError::Content { path: path.to_owned(), reason };
     let text = std::fs::read_to_string(path).map_err(file_error("read", path))?;
-    let arch: GpuArch = json::from_str(&text).map_err(|error| content(error.to_string()))?;
-    if arch.is_sound() { Ok(arch) } else { Err(content("a constant is not a finite number above 0".to_owned())) }
+    let arch = parse(&text).map_err(|error| content(error.to_string()))?;
+    let is_sound = match &arch {
+        DeviceArch::Gpu(arch) => arch.is_sound(),
+        DeviceArch::Processor(arch) => arch.is_sound(),
+    };
+    if is_sound { Ok(arch) } else { Err(content("a constant is none that a device can have".to_owned())) }
+}
+
+fn parse(text: &str) -> Result<DeviceArch, json::Error> {
+    let mut value: Value = json::from_str(text)?;
+    match value.get_mut(PROCESSOR) {
+        Some(processor) => Ok(DeviceArch::Processor(json::from_value(processor.take())?)),
+        None => Ok(DeviceArch::Gpu(json::from_value(value)?)),
+    }
 }
 
 /// Writes a device's constants, each with where it comes from.
-pub fn write_arch(path: &Path, arch: &GpuArch) -> Result<(), ArchFileError> {
-    let text = json::to_string_pretty(arch).expect("constants have an encoding");
+pub fn write_arch(path: &Path, arch: impl Into<DeviceArch>) -> Result<(), ArchFileError> {
+    let value = match arch.into() {
+        DeviceArch::Gpu(arch) => json::to_string_pretty(&arch),
+        DeviceArch::Processor(arch) => json::to_string_pretty(&json::json!({PROCESSOR: arch})),
+    };
+    let text = value.expect("constants have an encoding");
     new_file::write(path, (text + "\n").as_bytes()).map_err(file_error("write", path))
 }
 

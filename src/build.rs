@@ -10,6 +10,7 @@ use warpweave_codegen::lower::LoweredProgram;
 use warpweave_codegen::print::UnitSize;
 use warpweave_codegen::print::{entry_names, whole_source};
 use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::cpu::CpuArch;
 use warpweave_fusion::cost::estimate::EstimatedCost;
 use warpweave_fusion::partition::search::{FusionGroup, FusionLevel, Partition, SearchReport};
 use warpweave_graph::arena::Arena;
@@ -121,6 +122,9 @@ pub struct Build {
     pub fusion: Option<FusionLevel>,
     /// The constants of the GPU that is compiled for; those of the target's generation unless given.
     pub arch: Option<GpuArch>,
+    /// The constants of the processor that the host's plan is made for; those that are shipped for AVX2 unless given, whatever
+    /// processor compiles.
+    pub processor: Option<CpuArch>,
     /// Recorded times that price kernels of GPUs.
     pub timings: Option<Arc<TimingsFile>>,
     /// What may run the plan for a GPU; a persistent program unless given.
@@ -180,6 +184,7 @@ impl Build {
             model,
             fusion: None,
             arch: None,
+            processor: None,
             timings: None,
             backend,
             limit: SearchLimit::default(),
@@ -278,7 +283,9 @@ impl Build {
     /// What a target's part is decided by.
     pub fn options(&self, target: BundleTarget) -> Result<CompileOptions, TimingsFileError> {
         let defaults = match target {
-            BundleTarget::Host => CompileOptions { units: target.units(), ..CompileOptions::host() },
+            BundleTarget::Host => {
+                CompileOptions { units: target.units(), ..CompileOptions::processor(self.processor()) }
+            }
             BundleTarget::Gpu(gpu) => {
                 let arch = self.arch(gpu);
                 let defaults = CompileOptions::gpu(arch);
@@ -293,6 +300,11 @@ impl Build {
         };
         let fusion = self.fusion.unwrap_or(defaults.fusion);
         Ok(CompileOptions { fusion, ..defaults })
+    }
+
+    /// The constants of the processor.
+    pub fn processor(&self) -> CpuArch {
+        self.processor.unwrap_or(CpuArch::avx2())
     }
 
     /// The constants of a target's device.

@@ -8,6 +8,7 @@ use warpweave_codegen::lower::{LoweredProgram, lower};
 use warpweave_codegen::verify::{Violation as KernelViolation, verify};
 use warpweave_fusion::cost::KernelCost;
 use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::cpu::CpuArch;
 use warpweave_fusion::cost::estimate::EstimatedCost;
 use warpweave_fusion::cost::host::HostCost;
 use warpweave_fusion::partition::search::{FusionLevel, Partition, SearchReport, partition_within};
@@ -65,10 +66,16 @@ impl CompileOptions {
         PlanOptions { shared_bytes, costs, sync, kernels: KernelChoice::Interplay, ..PlanOptions::new(self.units) }
     }
 
-    /// For the host back end: in program order, so that what a thread reads again soon is still in its caches.
+    /// For the host back end, whatever processor runs it.
     pub fn host() -> Self {
-        let (fusion, cost) = (FusionLevel::Register, Arc::new(HostCost { threads: HOST_THREADS }));
-        Self { units: HOST_UNITS, fusion, cost, waiting: SyncCosts::host(), sync: Some(SyncPolicy::IN_ORDER) }
+        Self::processor(CpuArch::avx2())
+    }
+
+    /// For the host back end: in program order, so that what a thread reads again soon is still in its caches.
+    pub fn processor(arch: CpuArch) -> Self {
+        let (fusion, cost) = (FusionLevel::Register, Arc::new(HostCost { arch, threads: HOST_THREADS }));
+        let waiting = SyncCosts::of_processor(&arch);
+        Self { units: HOST_UNITS, fusion, cost, waiting, sync: Some(SyncPolicy::IN_ORDER) }
     }
 }
 

@@ -30,7 +30,7 @@ pub mod training;
 pub mod tune;
 mod write_bundle;
 
-pub use arch_file::{ArchFileError, read_arch, write_arch};
+pub use arch_file::{ArchFileError, DeviceArch, read_arch, write_arch};
 pub use build::{Build, BuildError, BuildPhase, CompiledCode, TargetPart, device_code};
 pub use check::{Checked, WithoutWait};
 pub use device_compiler::{DeviceCompileError, DeviceCompiler, InProcess, ProgramCode, compile_program};

@@ -4,13 +4,20 @@
 //! Each constant is a slope: the same trial in two sizes, the difference of their work by the difference of their times,
 //! so that what a launch costs cancels out.
 
+mod caches;
 mod device;
 mod probe;
+mod processor;
+#[cfg(test)]
+mod processor_tests;
 #[cfg(test)]
 mod tests;
 
 pub use device::DeviceStopwatch;
 pub use probe::{Probe, Size, Trial};
+pub use processor::{
+    ProcessorProbe, ProcessorStopwatch, ProcessorTrial, ThreadStopwatch, calibrate_processor, processor_base,
+};
 
 use warpweave_fusion::cost::arch::GpuArch;
 
@@ -25,21 +32,21 @@ pub trait Stopwatch {
 /// What a probe came to.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Reading {
-    /// The probe.
-    pub probe: Probe,
-    /// Microseconds of the small and the large program.
+    /// The name of the constant.
+    pub constant: &'static str,
+    /// Microseconds of the small and the large trial.
     pub microseconds: [f64; 2],
     /// The constant before.
     pub before: f64,
-    /// The constant now; none where the larger program was not slower, which leaves it as it was.
+    /// The constant now; none where the larger trial was not slower, which leaves it as it was.
     pub now: Option<f64>,
 }
 
 /// A device's constants, measured as far as probes go.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Calibration {
+pub struct Calibration<A = GpuArch> {
     /// The constants.
-    pub arch: GpuArch,
+    pub arch: A,
     /// The probes, in order.
     pub readings: Vec<Reading>,
 }
@@ -53,12 +60,17 @@ pub fn calibrate(base: GpuArch, stopwatch: &mut dyn Stopwatch) -> Result<Calibra
         let microseconds = [time(Size::Small)?, time(Size::Large)?];
         let work = probe.work(&base, Size::Large) - probe.work(&base, Size::Small);
         let before = probe.constant(&mut arch).value;
-        let slope = microseconds[1] - microseconds[0];
-        let now = (slope.is_finite() && slope > 0.0).then(|| probe.value(&arch, work, slope));
+        let now = slope(microseconds).map(|slope| probe.value(&arch, work, slope));
         if let Some(now) = now {
             *probe.constant(&mut arch) = GpuArch::measured(now);
         }
-        readings.push(Reading { probe, microseconds, before, now });
+        readings.push(Reading { constant: probe.name(), microseconds, before, now });
     }
     Ok(Calibration { arch, readings })
+}
+
+/// By how much the large trial was slower than the small one.
+fn slope([small, large]: [f64; 2]) -> Option<f64> {
+    let slope = large - small;
+    (slope.is_finite() && slope > 0.0).then_some(slope)
 }

@@ -32,7 +32,7 @@ pub enum Size {
 }
 
 impl Size {
-    fn times(self, small: usize) -> usize {
+    pub(super) fn times(self, small: usize) -> usize {
         match self {
             Self::Small => small,
             Self::Large => 2 * small,

@@ -29,15 +29,15 @@ pub struct Constant<T> {
     pub provenance: Provenance,
 }
 
-const fn measured<T: Copy>(value: T) -> Constant<T> {
+pub(crate) const fn measured<T: Copy>(value: T) -> Constant<T> {
     Constant { value, provenance: Provenance::Measured }
 }
 
-const fn datasheet<T: Copy>(value: T) -> Constant<T> {
+pub(crate) const fn datasheet<T: Copy>(value: T) -> Constant<T> {
     Constant { value, provenance: Provenance::Datasheet }
 }
 
-const fn assumed<T: Copy>(value: T) -> Constant<T> {
+pub(crate) const fn assumed<T: Copy>(value: T) -> Constant<T> {
     Constant { value, provenance: Provenance::Assumed }
 }
 

@@ -7,30 +7,21 @@ use warpweave_graph::expr::{BinaryOp, Reducer, Scalar, TensorExpr};
 use warpweave_graph::program::TensorProgram;
 
 use crate::cost::KernelCost;
+use crate::cost::cpu::{CpuArch, Processor};
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::staged::{boxes, extents};
+use warpweave_plan::template::staged::{StagedBox, boxes, extents};
 use warpweave_plan::template::tile::ScheduleParams;
 
 /// Costs of the host back end: contractions are native matrix products after packing, everything else is instructions over
 /// registers of neighbouring points.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct HostCost {
+    /// The processor.
+    pub arch: CpuArch,
     /// Threads that share the rTasks.
     pub threads: usize,
 }
 
-/// Scalar operations a microsecond of the vector engine.
-pub(crate) const OPERATIONS: f64 = 5000.0;
-/// Multiply-adds a microsecond of panels of singles, in vectors of 256 bits.
-pub(crate) const MULTIPLY_ADDS: f64 = 40_000.0;
-/// Elements a microsecond that are packed into panels as they lie in memory.
-pub(crate) const PACKED: f64 = 2_500.0;
-/// Scalar operations a microsecond on elements that are computed before they are packed.
-pub(crate) const COMPUTED: f64 = 300.0;
-/// The same where elements of other tensors name places: each is found by itself.
-pub(crate) const GATHERED: f64 = 20.0;
-/// Rows and columns that panels of 256 bits have.
-pub(crate) const PANELS: [usize; 2] = [6, 16];
 /// Points of a reduction up to which it is a window.
 const MOST_TAPS: usize = 128;
 /// What an operation of a window takes, whose values stay in vector registers.
@@ -42,26 +33,29 @@ const PRODUCT_SHARE: f64 = 0.2;
 /// Threads of a small machine. A plan runs on any number of threads, so a cost is a sum: the time on the most threads, the time
 /// on so many, and half of the time on one. On few threads, what tiles compute anew weighs more.
 const FEW_THREADS: usize = 2;
-/// Microseconds of a task beyond its work.
-pub(crate) const TASK: f64 = 1.0;
 
 impl KernelCost for HostCost {
-    fn microseconds(&self, _: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
+    fn microseconds(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
         let tiles = params.tiles(body);
         let waves = |threads: usize| tiles.div_ceil(threads) as f64;
         let together = waves(self.threads) + waves(FEW_THREADS) + tiles as f64 / FEW_THREADS as f64;
-        together * self.task_microseconds(body, params)
+        let processor = Processor { arch: &self.arch, program: Some(program) };
+        together * pricing(&params.template).host_microseconds(body, params, processor)
     }
 
     fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        pricing(&params.template).host_microseconds(body, params)
+        let processor = Processor { arch: &self.arch, program: None };
+        pricing(&params.template).host_microseconds(body, params, processor)
     }
 
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
-        let priced = candidates(body).into_iter().chain(large_candidates(body)).chain(host_tiles(body)).map(|params| {
-            let time = self.microseconds(program, body, &params);
-            (params, time)
-        });
+        let priced =
+            candidates(body).into_iter().chain(large_candidates(body)).chain(host_tiles(body, &self.arch)).map(
+                |params| {
+                    let time = self.microseconds(program, body, &params);
+                    (params, time)
+                },
+            );
         priced.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
@@ -71,19 +65,24 @@ impl KernelCost for HostCost {
 }
 
 /// Microseconds of a tile all of whose stages the vector engine evaluates.
-pub(crate) fn evaluated(body: &GroupBody, params: &ScheduleParams) -> f64 {
-    TASK + evaluations(body, params) / OPERATIONS
+pub(crate) fn evaluated(body: &GroupBody, params: &ScheduleParams, arch: &CpuArch) -> f64 {
+    arch.task_microseconds.value + evaluations(body, params) / arch.operations_per_microsecond.value
 }
 
 /// The same where staged values are evaluated on their boxes first.
-pub(crate) fn evaluated_in_boxes(body: &GroupBody, params: &ScheduleParams) -> f64 {
+pub(crate) fn evaluated_in_boxes(body: &GroupBody, params: &ScheduleParams, arch: &CpuArch) -> f64 {
     let Some(boxes) = boxes(body, params) else { return f64::INFINITY };
     let staged = body.staged.iter().zip(&boxes).map(|(stage, staged)| {
         let reduced = stage.expr.reduced().map(|axis| stage.expr.axes[axis].extent);
         let points: usize = extents(staged).into_iter().chain(reduced).product();
         points as f64 * operations(&stage.expr) * share(&stage.expr)
     });
-    TASK + (evaluations(body, params) + staged.sum::<f64>()) / OPERATIONS
+    let operations = evaluations(body, params) + staged.sum::<f64>();
+    let elements = |staged: &StagedBox| extents(staged).into_iter().product::<usize>();
+    let sizes = body.staged.iter().map(|stage| stage.expr.element.bytes());
+    let bytes = sizes.zip(&boxes).map(|(size, staged)| (size * elements(staged)) as f64).sum::<f64>();
+    let moved = arch.transfer_microseconds(2.0 * bytes, bytes);
+    arch.task_microseconds.value + operations / arch.operations_per_microsecond.value + moved
 }
 
 /// Scalar operations of the stages of a tile, in the time of those of the vector engine.

@@ -4,6 +4,7 @@ pub mod arch;
 pub mod arithmetic;
 pub mod bound;
 pub mod counts;
+pub mod cpu;
 pub mod estimate;
 pub mod host;
 pub mod instructions;

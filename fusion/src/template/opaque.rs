@@ -4,8 +4,7 @@ use crate::cost::bound::BlockShape;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
 use crate::cost::counts::evaluation::SECTOR;
-use crate::cost::host::OPERATIONS;
-use crate::cost::host::TASK;
+use crate::cost::cpu::Processor;
 use crate::cost::host::operations;
 use crate::cost::instructions::BARRIER_CYCLES;
 use crate::cost::instructions::work;
@@ -36,9 +35,11 @@ impl Pricing for Opaque {
         Some(shared_row(body, params, stage, self.block_size().threads()))
     }
 
-    fn host_microseconds(&self, body: &GroupBody, _: &ScheduleParams) -> f64 {
+    fn host_microseconds(&self, body: &GroupBody, _: &ScheduleParams, processor: Processor<'_>) -> f64 {
         let Some(work) = row_work(body) else { return f64::INFINITY };
-        TASK + (work.evaluations * operations(&body.stages[0].expr) + work.sequential) / OPERATIONS
+        let operations = work.evaluations * operations(&body.stages[0].expr) + work.sequential;
+        let arch = processor.arch;
+        arch.task_microseconds.value + operations / arch.operations_per_microsecond.value
     }
 }
 

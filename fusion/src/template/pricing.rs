@@ -6,6 +6,7 @@ use warpweave_plan::template::tile::ScheduleParams;
 
 use crate::cost::bound::BlockShape;
 use crate::cost::counts::{KernelCounts, Sampling};
+use crate::cost::cpu::Processor;
 use crate::template::kernel::Kernel;
 
 /// rTasks over which a tile's cycles spread the beginning of a call: how many it runs is known only once rTasks are placed.
@@ -38,6 +39,6 @@ pub trait Pricing {
     /// the kernel's phases instead.
     fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape>;
 
-    /// Microseconds of one tile on a thread of the host.
-    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64;
+    /// Microseconds of one tile on a core of a processor.
+    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams, processor: Processor<'_>) -> f64;
 }

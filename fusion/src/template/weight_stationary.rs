@@ -3,6 +3,7 @@
 use crate::cost::bound::BlockShape;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
+use crate::cost::cpu::Processor;
 use crate::cost::host::evaluated;
 use crate::cost::instructions::COMBINE_LATENCY;
 use crate::template::kernel::Kernel;
@@ -95,8 +96,8 @@ impl Pricing for WeightStationary {
         Some(shared_row(body, params, stage, WARP))
     }
 
-    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        evaluated(body, params)
+    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams, processor: Processor<'_>) -> f64 {
+        evaluated(body, params, processor.arch)
     }
 }
 

@@ -16,6 +16,12 @@ pub(in crate::host) const MOST_PHASES: usize = 8;
 /// Fewer windows' planes are copied sooner than their places are found.
 const FEWEST_PLANES: usize = 4;
 
+/// Rows of planes that are set as a whole sooner than at their ends.
+const SHORT_ROW: usize = 128;
+
+/// Most elements of planes that are set as a whole.
+const FEW_ELEMENTS: usize = 4096;
+
 /// What some windows cover.
 pub(in crate::host) struct Cover {
     /// Rows of a plane.
@@ -95,14 +101,23 @@ impl Cover {
     }
 
     /// Sets what is not read of the planes of so many windows.
-    pub(in crate::host) fn fill(&self, count: usize, value: f32, planes: &mut [f32]) {
+    pub(in crate::host) fn fill(&self, processor: Processor, count: usize, value: f32, planes: &mut [f32]) {
         let planes = &mut planes[..count * self.length()];
-        if self.length() <= Places::MOST {
-            return planes.fill(value);
+        if self.is_whole() {
+            return;
+        }
+        if self.pitch <= SHORT_ROW && self.length() <= FEW_ELEMENTS {
+            return set(processor, value, planes);
         }
         for planes in planes.chunks_exact_mut(self.length()) {
             self.fill_edges(value, planes);
         }
+    }
+
+    /// Whether every element of the planes is read.
+    fn is_whole(&self) -> bool {
+        let all = |covered: &Covered, length: usize| covered.spans().all(|(_, span)| span == (0..length));
+        all(&self.rows, self.height) && all(&self.columns, self.pitch)
     }
 
     fn fill_edges(&self, value: f32, planes: &mut [f32]) {
@@ -134,7 +149,7 @@ impl Cover {
         match lines.places(self) {
             Some(places) => gather(processor, self, singles, lines, &places, fill, out),
             None => {
-                self.fill(lines.count, fill, out);
+                self.fill(processor, lines.count, fill, out);
                 copy_lines(processor, self, singles, lines, out);
             }
         }
@@ -164,6 +179,14 @@ impl Lines {
         }
         Some(places)
     }
+}
+
+of_vectors! {
+fn set<V>(processor, value: f32, out: &mut [f32]) {
+    let (vectors, rest) = out.split_at_mut(out.len() / V::LANES * V::LANES);
+    vectors.chunks_exact_mut(V::LANES).for_each(|out| V::splat(value).store(out));
+    rest.fill(value);
+}
 }
 
 of_vectors! {

@@ -238,6 +238,11 @@ fn segment_threads(segment: &Segment, threads: usize) -> usize {
     }
 }
 
+/// Singles of the vectors that products of panels use on this processor.
+pub fn vector_lanes() -> usize {
+    contraction::vector_lanes()
+}
+
 /// The bytes of the weights buffer of a plan, from the value of each constant.
 pub fn pack_weights<'t>(plan: &Verified, constant: impl Fn(TensorId) -> Option<&'t Tensor>) -> Option<Arc<[u8]>> {
     let memory = &plan.plan().memory;

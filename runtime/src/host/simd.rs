@@ -23,6 +23,10 @@ pub(super) trait Vector: Copy {
     fn at_least(self, bound: Self) -> Self;
     /// The smaller of them.
     fn at_most(self, bound: Self) -> Self;
+    /// The larger of both lanes, the other one of equals; NaN if either is.
+    fn larger(self, other: Self) -> Self;
+    /// The smaller of them.
+    fn smaller(self, other: Self) -> Self;
     /// The values of a slice of no more than a vector, and zeros.
     #[inline(always)]
     fn load_part(values: &[f32]) -> Self {
@@ -158,6 +162,20 @@ impl Vector for [f32; 4] {
     }
 
     #[inline(always)]
+    fn larger(self, other: Self) -> Self {
+        std::array::from_fn(
+            |lane| if self[lane].is_nan() || self[lane] > other[lane] { self[lane] } else { other[lane] },
+        )
+    }
+
+    #[inline(always)]
+    fn smaller(self, other: Self) -> Self {
+        std::array::from_fn(
+            |lane| if self[lane].is_nan() || self[lane] < other[lane] { self[lane] } else { other[lane] },
+        )
+    }
+
+    #[inline(always)]
     fn sum(self) -> f32 {
         (self[0] + self[2]) + (self[1] + self[3])
     }
@@ -181,7 +199,7 @@ mod x86 {
     // SAFETY, of all below: by the trait's contract the processor has the instruction; loads and stores are unaligned and
     // inside of slices whose length is checked, of some lanes by their mask, and a prefetch of any address is a hint.
     macro_rules! vector {
-        ($vector:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $multiply:ident, $maximum:ident, $minimum:ident, $multiply_add:ident, $sum:ident $(, $own:item)*) => {
+        ($vector:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $multiply:ident, $maximum:ident, $minimum:ident, $or_nan:ident, $multiply_add:ident, $sum:ident $(, $own:item)*) => {
             impl Vector for $vector {
                 const LANES: usize = $lanes;
 
@@ -222,6 +240,16 @@ mod x86 {
                 }
 
                 #[inline(always)]
+                fn larger(self, other: Self) -> Self {
+                    unsafe { $or_nan(self, $maximum(self, other)) }
+                }
+
+                #[inline(always)]
+                fn smaller(self, other: Self) -> Self {
+                    unsafe { $or_nan(self, $minimum(self, other)) }
+                }
+
+                #[inline(always)]
                 fn multiply_add(self, factor: Self, sum: Self) -> Self {
                     unsafe { $multiply_add(self, factor, sum) }
                 }
@@ -248,6 +276,28 @@ mod x86 {
         ((1u32 << count) - 1) as __mmask16
     }
 
+    /// Copies the first of every four values.
+    #[inline(always)]
+    fn copy_every_fourth(values: &[f32], out: &mut [f32]) {
+        let mut at = 0;
+        while at < out.len() {
+            let count = (out.len() - at).min(16);
+            let values = &values[4 * at..][..4 * count - 3];
+            let part = |number: usize| {
+                let (from, to) = ((16 * number).min(values.len()), (16 * number + 16).min(values.len()));
+                __m512::load_part(&values[from..to])
+            };
+            let (first, second, third, fourth) = (part(0), part(1), part(2), part(3));
+            unsafe {
+                let fourths = _mm512_set_epi32(0, 0, 0, 0, 0, 0, 0, 0, 28, 24, 20, 16, 12, 8, 4, 0);
+                let low = _mm512_permutex2var_ps(first, fourths, second);
+                let high = _mm512_permutex2var_ps(third, fourths, fourth);
+                _mm512_shuffle_f32x4::<0b01_00_01_00>(low, high).store_part(&mut out[at..][..count]);
+            }
+            at += count;
+        }
+    }
+
     #[inline(always)]
     unsafe fn sum(vector: __m256) -> f32 {
         unsafe {
@@ -255,6 +305,18 @@ mod x86 {
             let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
             _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
         }
+    }
+
+    /// The lanes of `one` that are NaN, and those of `other` elsewhere.
+    #[inline(always)]
+    unsafe fn or_nan(one: __m256, other: __m256) -> __m256 {
+        unsafe { _mm256_blendv_ps(other, one, _mm256_cmp_ps::<_CMP_UNORD_Q>(one, one)) }
+    }
+
+    /// The same of 16 lanes.
+    #[inline(always)]
+    unsafe fn or_nan_512(one: __m512, other: __m512) -> __m512 {
+        unsafe { _mm512_mask_mov_ps(other, _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(one, one), one) }
     }
 
     vector!(
@@ -267,6 +329,7 @@ mod x86 {
         _mm256_mul_ps,
         _mm256_max_ps,
         _mm256_min_ps,
+        or_nan,
         _mm256_fmadd_ps,
         sum
     );
@@ -280,6 +343,7 @@ mod x86 {
         _mm512_mul_ps,
         _mm512_max_ps,
         _mm512_min_ps,
+        or_nan_512,
         _mm512_fmadd_ps,
         _mm512_reduce_add_ps,
         #[inline(always)]
@@ -322,8 +386,10 @@ mod x86 {
         },
         #[inline(always)]
         fn copy_every(values: &[f32], step: usize, out: &mut [f32]) {
-            if step != 2 {
-                return super::copy_every(values, step, out);
+            match step {
+                2 => {}
+                4 => return copy_every_fourth(values, out),
+                _ => return super::copy_every(values, step, out),
             }
             let mut at = 0;
             while at < out.len() {
@@ -346,6 +412,31 @@ mod x86 {
 mod tests {
     use super::*;
     use crate::host::vector::processor::{Processor, of_vectors};
+
+    of_vectors! {
+    fn check_extremes<V>(processor) {
+        let values = [0.0, -0.0, 1.0, -2.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MIN_POSITIVE];
+        for one in values {
+            let row: [f32; MOST_LANES] = std::array::from_fn(|lane| values[lane % values.len()]);
+            let larger = |x: f32, y: f32| if x.is_nan() || x > y { x } else { y };
+            let smaller = |x: f32, y: f32| if x.is_nan() || x < y { x } else { y };
+            let mut out = [0.0; MOST_LANES];
+            let same = |out: &[f32], of: &dyn Fn(f32) -> f32| {
+                (0..V::LANES).all(|lane| out[lane].to_bits() == of(row[lane]).to_bits())
+            };
+            V::splat(one).larger(V::load(&row)).store(&mut out);
+            assert!(same(&out, &|other| larger(one, other)), "the larger of {one} and {row:?}: {out:?}");
+            V::splat(one).smaller(V::load(&row)).store(&mut out);
+            assert!(same(&out, &|other| smaller(one, other)), "the smaller of {one} and {row:?}: {out:?}");
+        }
+    }
+    }
+
+    #[test]
+    fn extremes_are_those_of_single_values() {
+        check_extremes(Processor::detect());
+        check_extremes(Processor::default());
+    }
 
     of_vectors! {
     fn check_copies<V>(processor) {

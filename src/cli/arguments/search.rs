@@ -1,13 +1,14 @@
 //! How a search for a partition prices kernels, and when it ends.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use warpweave::fusion::cost::arch::GpuArch;
+use warpweave::fusion::cost::cpu::{CpuArch, CpuKind};
 use warpweave::fusion::partition::search::SearchEnd;
-use warpweave::{SearchLimit, TimingsFile, read_arch};
+use warpweave::{DeviceArch, SearchLimit, TimingsFile, read_arch};
 
 use crate::cli::error::CliError;
 use crate::cli::interrupt;
@@ -19,12 +20,27 @@ pub struct SearchArguments {
     /// Recorded times of kernels, as `tune` writes them; estimates stand in, scaled, where there are none
     #[arg(long, value_name = "FILE")]
     timings: Option<PathBuf>,
-    /// The constants of the GPU, as `doctor --calibrate` writes them; those of its generation unless given
+    /// The constants of the GPU or of the host's processor, as `doctor --calibrate` writes them; of a processor also the name of what
+    /// is shipped: avx2, avx512 or neon. One of each may be given; those of the GPU's generation and of avx2 stand in
     #[arg(long, value_name = "FILE")]
-    arch: Option<PathBuf>,
+    arch: Vec<PathBuf>,
     /// Seconds after which each search for a partition ends with the best so far, as after one Ctrl-C; no limit unless given
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, allow_negative_numbers = true)]
     search_budget: Option<Duration>,
+}
+
+/// The constants that arguments give.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Archs {
+    /// Of the GPU.
+    pub gpu: Option<GpuArch>,
+    /// Of the host's processor.
+    pub processor: Option<CpuArch>,
+}
+
+/// The kind of processor that an argument names in place of a file.
+fn shipped(argument: &Path) -> Option<CpuKind> {
+    argument.to_str()?.parse().ok()
 }
 
 /// A time in seconds, as an argument.
@@ -39,14 +55,31 @@ impl SearchArguments {
         Ok(self.timings.as_deref().map(TimingsFile::read).transpose()?.map(Arc::new))
     }
 
-    /// The constants of the GPU.
-    pub fn arch(&self) -> Result<Option<GpuArch>, CliError> {
-        Ok(self.arch.as_deref().map(read_arch).transpose()?)
+    /// The constants of the devices.
+    pub fn arch(&self) -> Result<Archs, CliError> {
+        let mut found = Archs::default();
+        for path in &self.arch {
+            let arch = match shipped(path) {
+                Some(kind) => CpuArch::of(kind).into(),
+                None => read_arch(path)?,
+            };
+            let was_given = match arch {
+                DeviceArch::Gpu(arch) => found.gpu.replace(arch).is_some(),
+                DeviceArch::Processor(arch) => found.processor.replace(arch).is_some(),
+            };
+            if was_given {
+                let text =
+                    "--arch names the constants of two devices of one kind; give one of a GPU and one of a processor";
+                return Err(CliError::Usage(text.to_owned()));
+            }
+        }
+        Ok(found)
     }
 
     /// The files that are read.
     pub fn files(&self) -> impl Iterator<Item = PathBuf> {
-        [&self.timings, &self.arch].into_iter().flatten().cloned()
+        let archs = self.arch.iter().filter(|path| shipped(path).is_none());
+        self.timings.iter().chain(archs).cloned()
     }
 
     /// When searches end. From here on, Ctrl-C ends the search that runs.

@@ -175,7 +175,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     check_outputs(arguments, Some(&bundle), &model, &targets)?;
     let mut build = Build::with(model, &passes, &mut watch);
     (build.fusion, build.backend) = (arguments.fusion, arguments.backend.choice());
-    (build.arch, build.timings) = (arch, timings);
+    (build.arch, build.processor, build.timings) = (arch.gpu, arch.processor, timings);
     build.limit = arguments.search.limit();
     let import = start.elapsed();
     emit_common(arguments, &build, &targets)?;

@@ -116,12 +116,16 @@ enum Arena {
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let (arch, timings) = (arguments.search.arch()?, arguments.search.timings()?);
+    if arch.processor.is_some() {
+        let text = "--arch gives the constants of a processor, and plans for GPUs are explained; give those of a GPU";
+        return Err(CliError::Usage(text.to_owned()));
+    }
     let import = arguments.import.import_options()?;
     let model = arguments.training.load(&arguments.path, &import, &Selection::default(), output)?;
     check_outputs(arguments, &model)?;
     let name = model.record.name.clone();
     let mut build = Build::new(model, &mut |_| {});
-    (build.arch, build.fusion, build.timings) = (arch, Some(arguments.fusion), timings);
+    (build.arch, build.fusion, build.timings) = (arch.gpu, Some(arguments.fusion), timings);
     build.limit = arguments.search.limit();
     if arguments.machine_code {
         build.backend = arguments.backend.map_or(BackendChoice::Auto, Runs::choice);

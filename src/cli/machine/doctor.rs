@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use warpweave::calibrate::{Calibration, DeviceStopwatch, Reading, calibrate};
+use warpweave::calibrate::{DeviceStopwatch, Reading, ThreadStopwatch, calibrate, calibrate_processor, processor_base};
 use warpweave::runtime::cubin::CubinInfo;
 use warpweave::runtime::cuda::Driver;
 use warpweave::runtime::json::{Value, json};
@@ -12,7 +12,7 @@ use warpweave::runtime::nvrtc::{Nvrtc, UnitKind};
 use warpweave::runtime::session::{Device, SessionError};
 use warpweave::runtime::target::Target;
 use warpweave::runtime::text::compiler_identity;
-use warpweave::{DeviceCompiler, InProcess, write_arch};
+use warpweave::{DeviceArch, DeviceCompiler, InProcess, write_arch};
 
 use crate::cli::arguments::program::child_compiler;
 use crate::cli::compiling::device_compile::ChildProcess;
@@ -22,10 +22,10 @@ use crate::cli::output::Output;
 /// Arguments of `doctor`.
 #[derive(Args)]
 pub struct Arguments {
-    /// Measures the GPU's constants and writes them here, for --arch of compile and explain
+    /// Measures a device's constants and writes them here, for --arch of compile, and of explain where it is a GPU
     #[arg(long, value_name = "FILE")]
     calibrate: Option<PathBuf>,
-    /// The GPU to measure: cuda:N
+    /// The device to measure: host or cuda:N
     #[arg(long, default_value_t = Device::Cuda(0), requires = "calibrate")]
     device: Device,
     /// Print the result as JSON
@@ -68,28 +68,49 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     Ok(passed)
 }
 
-/// Measures the constants of a GPU. It fails where one could not be measured.
+/// Measures the constants of a device. It fails where one could not be measured.
 fn calibrated(path: &Path, device: Device, output: &Output) -> Result<Passed, CliError> {
-    let Device::Cuda(ordinal) = device else {
-        return Err(CliError::Usage(format!("{device} has no constants to measure; give --device cuda:N")));
-    };
-    Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?;
-    let compiler = child_compiler().map_err(|reason| CliError::NoDevice { device, reason })?;
-    let mut stopwatch = DeviceStopwatch::new(compiler.as_ref(), ordinal)?;
-    let Calibration { arch, readings } = calibrate(stopwatch.base(), &mut stopwatch)?;
-    write_arch(path, &arch)?;
+    match device {
+        Device::Host => {
+            let found = calibrate_processor(processor_base(), &mut ThreadStopwatch)?;
+            written(path, device, &found.readings, (found.arch.into(), found.arch.assumptions()), output)
+        }
+        Device::Cuda(ordinal) => {
+            Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?;
+            let compiler = child_compiler().map_err(|reason| CliError::NoDevice { device, reason })?;
+            let mut stopwatch = DeviceStopwatch::new(compiler.as_ref(), ordinal)?;
+            let found = calibrate(stopwatch.base(), &mut stopwatch)?;
+            written(path, device, &found.readings, (found.arch.into(), found.arch.assumptions()), output)
+        }
+        Device::Reference | Device::Emulator | Device::Text => {
+            let text = format!("{device} has no constants to measure; give --device host or cuda:N");
+            Err(CliError::Usage(text))
+        }
+    }
+}
+
+/// Writes the constants of a device, and says what was measured.
+fn written(
+    path: &Path,
+    device: Device,
+    readings: &[Reading],
+    (arch, assumed): (DeviceArch, Vec<&'static str>),
+    output: &Output,
+) -> Result<Passed, CliError> {
+    write_arch(path, arch)?;
     let mut text = format!("{}: constants of {device}\n", path.display());
     let mut records = Vec::new();
-    for Reading { probe, microseconds: [small, large], before, now } in &readings {
-        let name = probe.name();
+    for Reading { constant, microseconds: [small, large], before, now } in readings {
         let _ = match now {
-            Some(now) => writeln!(text, "  {name}: {now:.4e}, was {before:.4e} ({small:.2} and {large:.2} us)"),
-            None => writeln!(text, "  {name}: not measured, the larger program was no slower; {before:.4e} stays"),
+            Some(now) => writeln!(text, "  {constant}: {now:.4e}, was {before:.4e} ({small:.2} and {large:.2} us)"),
+            None => writeln!(text, "  {constant}: not measured, the larger trial was no slower; {before:.4e} stays"),
         };
-        records.push(json!({"constant": name, "now": now, "before": before, "microseconds": [small, large]}));
+        records.push(json!({"constant": constant, "now": now, "before": before, "microseconds": [small, large]}));
     }
-    let _ = writeln!(text, "  assumed still: {}", arch.assumptions().join(", "));
-    let value = json!({"file": path.display().to_string(), "readings": records, "assumed": arch.assumptions()});
+    if !assumed.is_empty() {
+        let _ = writeln!(text, "  assumed still: {}", assumed.join(", "));
+    }
+    let value = json!({"file": path.display().to_string(), "readings": records, "assumed": assumed});
     output.result("doctor", &value, &text);
     Ok(readings.iter().all(|reading| reading.now.is_some()))
 }

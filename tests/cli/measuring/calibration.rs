@@ -3,7 +3,8 @@
 use std::fs;
 
 use warpweave::fusion::cost::arch::GpuArch;
-use warpweave::{read_arch, write_arch};
+use warpweave::fusion::cost::cpu::{CpuArch, CpuKind};
+use warpweave::{DeviceArch, read_arch, write_arch};
 
 use crate::support::tool::{Folder, fail, model, succeed, tool};
 
@@ -11,8 +12,8 @@ use crate::support::tool::{Folder, fail, model, succeed, tool};
 fn constants_come_from_a_file() {
     let folder = Folder::new();
     let path = folder.join("a100.json");
-    write_arch(&path, &GpuArch::a100()).expect("the folder is there");
-    assert_eq!(read_arch(&path).expect("it was just written"), GpuArch::a100());
+    write_arch(&path, GpuArch::a100()).expect("the folder is there");
+    assert_eq!(read_arch(&path).expect("it was just written"), DeviceArch::Gpu(GpuArch::a100()));
     let (model, path) = (model("dlrm", "torchscript.onnx"), path.display().to_string());
     let units = |arguments: &[&str]| {
         let explained = succeed(&[&["explain", &model, "--plan"], arguments].concat());
@@ -30,7 +31,7 @@ fn a_file_of_something_else_is_refused() {
     let command = ["explain", &model, "--arch", &name];
     assert!(fail(2, "arch", &command).contains("check the path"));
     let none = GpuArch { step_microseconds: GpuArch::measured(0.0), ..GpuArch::h200() };
-    write_arch(&path, &none).expect("the folder is there");
+    write_arch(&path, none).expect("the folder is there");
     assert!(fail(2, "arch", &command).contains("--calibrate"));
     fs::write(&path, "[1, 2]").expect("the folder is there");
     assert!(fail(2, "arch", &command).contains("--calibrate"));
@@ -41,7 +42,69 @@ fn without_the_device_nothing_is_measured() {
     let folder = Folder::new();
     let path = folder.join("arch.json").display().to_string();
     fail(4, "cuda", &["doctor", "--calibrate", &path, "--device", "cuda:4095"]);
-    assert!(fail(2, "usage", &["doctor", "--calibrate", &path, "--device", "host"]).contains("cuda:N"));
+    assert!(fail(2, "usage", &["doctor", "--calibrate", &path, "--device", "emulator"]).contains("cuda:N"));
     assert_eq!(tool(&["doctor", "--device", "cuda:0"]).status.code(), Some(2));
     assert_eq!(folder.names(), [] as [&str; 0]);
+}
+
+#[test]
+fn the_host_is_measured_and_compiled_for() {
+    let folder = Folder::new();
+    let path = folder.join("host.json");
+    let name = path.display().to_string();
+    let found = succeed(&["doctor", "--calibrate", &name, "--device", "host"]);
+    assert_eq!(found["readings"].as_array().map(Vec::len), Some(8), "{found}");
+    let DeviceArch::Processor(arch) = read_arch(&path).expect("it was just written") else {
+        panic!("the constants are those of a processor")
+    };
+    assert!(arch.is_sound());
+    let model = model("dlrm", "torchscript.onnx");
+    let bundle = |file: &str, arguments: &[&str]| {
+        let path = folder.join(file).display().to_string();
+        succeed(&[&["compile", &model, "--target", "host", "-o", &path], arguments].concat());
+        fs::read(path).expect("the bundle was written")
+    };
+    let own = bundle("own.weave", &["--arch", &name]);
+    assert_eq!(own, bundle("again.weave", &["--arch", &name]), "a plan follows from its constants");
+    assert_eq!(bundle("none.weave", &[]), bundle("avx2.weave", &["--arch", "avx2"]));
+    bundle("avx512.weave", &["--arch", "avx512"]);
+}
+
+#[test]
+fn constants_of_processors_print_and_parse() {
+    let folder = Folder::new();
+    let path = folder.join("host.json");
+    for arch in CpuKind::ALL.map(CpuArch::of) {
+        write_arch(&path, arch).expect("the folder is there");
+        assert_eq!(read_arch(&path).expect("it was just written"), DeviceArch::Processor(arch));
+        fs::remove_file(&path).expect("it was just written");
+    }
+}
+
+#[test]
+fn constants_that_no_processor_has_are_refused() {
+    let folder = Folder::new();
+    let model = model("dlrm", "torchscript.onnx");
+    let path = folder.join("host.json");
+    write_arch(&path, CpuArch::avx2()).expect("the folder is there");
+    let text = fs::read_to_string(&path).expect("it was just written");
+    let name = path.display().to_string();
+    let command = ["compile", &model, "--target", "host", "-o", &folder.join("x.weave").display().to_string()];
+    let command = [&command[..], &["--arch", &name]].concat();
+    for (from, to) in [
+        ("\"value\": 8,", "\"value\": 0,"),
+        ("\"value\": 8,", "\"value\": -8,"),
+        ("40000.0", "1e999"),
+        ("40000.0", "-1.0"),
+        ("vector_lanes", "lanes"),
+        ("524288", "18446744073709551615"),
+    ] {
+        assert!(text.contains(from), "{from}");
+        fs::write(&path, text.replacen(from, to, 1)).expect("the folder is there");
+        assert!(fail(2, "arch", &command).contains("--calibrate"), "{from} for {to}");
+    }
+    fs::write(&path, text).expect("the folder is there");
+    assert!(fail(2, "usage", &["explain", &model, "--arch", &name]).contains("give those of a GPU"));
+    let twice = [&command[..], &["--arch", "neon"]].concat();
+    assert!(fail(2, "usage", &twice).contains("one of a processor"));
 }

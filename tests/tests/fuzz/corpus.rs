@@ -7,6 +7,7 @@ use warpweave::plan::template::pointwise::Pointwise;
 
 use warpweave::frontend::ImportOptions;
 use warpweave::fusion::cost::arch::GpuArch;
+use warpweave::fusion::cost::cpu::CpuArch;
 use warpweave::fusion::cost::timings::{Machine, TimedKernel, Timing, Timings, Version};
 use warpweave::graph::program::text::print;
 use warpweave::graph::{Tensor, npy};
@@ -15,7 +16,7 @@ use warpweave::plan::template::contraction::shape::ContractionShape;
 use warpweave::plan::template::row::RowThreads;
 use warpweave::plan::template::tile::ScheduleParams;
 use warpweave::runtime::bundle::{self, BundleTarget, TargetContents};
-use warpweave::{Build, Model, write_arch};
+use warpweave::{Build, DeviceArch, Model, write_arch};
 use warpweave_tests::samples;
 
 /// Larger models are left out: most of their bytes are weights.
@@ -114,11 +115,12 @@ pub fn timings() -> Vec<Vec<u8>> {
 /// The constants of the devices that are known.
 pub fn arch() -> Vec<Vec<u8>> {
     let path = here(&format!("../target/fuzz/corpus-{}.json", std::process::id()));
-    let written = |arch: &GpuArch| {
+    let written = |arch: DeviceArch| {
         write_arch(&path, arch).expect("constants can be written");
         read(&path)
     };
-    let found = [GpuArch::a100(), GpuArch::h200()].iter().map(written).collect();
+    let found =
+        [GpuArch::a100().into(), GpuArch::h200().into(), CpuArch::avx512().into()].into_iter().map(written).collect();
     std::fs::remove_file(&path).expect("the file can be removed");
     found
 }

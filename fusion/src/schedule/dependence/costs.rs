@@ -1,6 +1,7 @@
 //! What it costs virtual execution units to wait for one another.
 
-use crate::cost::arch::{Constant, Provenance};
+use crate::cost::arch::{Constant, Provenance, assumed, measured};
+use crate::cost::cpu::CpuArch;
 use warpweave_plan::plan::backend::Backend;
 
 /// Costs of signals, waits and launches, in microseconds.
@@ -27,14 +28,6 @@ pub struct SyncCosts {
     pub graph_node: Constant<f64>,
 }
 
-const fn measured<T: Copy>(value: T) -> Constant<T> {
-    Constant { value, provenance: Provenance::Measured }
-}
-
-const fn assumed<T: Copy>(value: T) -> Constant<T> {
-    Constant { value, provenance: Provenance::Assumed }
-}
-
 impl SyncCosts {
     /// An NVIDIA H200, one block of 256 threads a multiprocessor.
     pub fn h200() -> Self {
@@ -51,18 +44,20 @@ impl SyncCosts {
         }
     }
 
-    /// Threads of a processor that share its last cache, a signal a line of it.
-    pub fn host() -> Self {
+    /// Threads of a processor that share its last cache, a signal a line of it. Many threads find a line in turn.
+    pub fn of_processor(arch: &CpuArch) -> Self {
+        let (hand_over, wake_up) = (arch.hand_over_microseconds, arch.wake_up_microseconds);
+        let exchange = [(2, 1.0), (8, 2.0), (32, 6.7), (64, 13.3), (132, 26.7)];
         Self {
-            exchange: assumed([(2, 0.15), (8, 0.3), (32, 1.0), (64, 2.0), (132, 4.0)]),
+            exchange: assumed(exchange.map(|(units, times)| (units, times * hand_over.value))),
             drain: assumed(0.02),
             release: assumed(0.02),
             poll: assumed(0.01),
-            tagged_value: assumed(0.15),
-            keep: assumed(1e4),
-            stream_launch: assumed(5.0),
-            graph_launch: assumed(5.0),
-            graph_node: assumed(5.0),
+            tagged_value: hand_over,
+            keep: assumed(arch.memory_bytes_per_microsecond.value / 4.0),
+            stream_launch: wake_up,
+            graph_launch: wake_up,
+            graph_node: wake_up,
         }
     }
 

@@ -4,6 +4,7 @@ use crate::cost::arch::GpuArch;
 use crate::cost::bound::BlockShape;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
+use crate::cost::cpu::Processor;
 use crate::cost::host::evaluated_in_boxes;
 use crate::cost::instructions::BARRIER_CYCLES;
 use crate::template::attention::counts::counts;
@@ -50,8 +51,8 @@ impl Pricing for KeyBlocks {
         None
     }
 
-    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        evaluated_in_boxes(body, params)
+    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams, processor: Processor<'_>) -> f64 {
+        evaluated_in_boxes(body, params, processor.arch)
     }
 }
 

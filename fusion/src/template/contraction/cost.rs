@@ -7,6 +7,7 @@ use crate::cost::bound::OperandLevel;
 use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
+use crate::cost::cpu::Processor;
 use crate::cost::instructions::{BARRIER_CYCLES, CHECK_CYCLES, arithmetic, branching};
 use crate::template::contraction::counts::ContractionModel;
 use crate::template::contraction::host_tiles;
@@ -87,8 +88,8 @@ impl Pricing for ContractionShape {
         Some(BlockShape { block, thread, level })
     }
 
-    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        host_tiles::host_microseconds(body, params)
+    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams, processor: Processor<'_>) -> f64 {
+        host_tiles::host_microseconds(body, params, processor)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tiles of contractions on the host, and what they take.
 
-use warpweave_graph::expr::{ReadId, Scalar, TensorExpr};
-use warpweave_plan::body::GroupBody;
+use warpweave_graph::expr::{ReadId, Scalar};
+use warpweave_plan::body::{GroupBody, StageSource};
 use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::contraction::tile_load::plain_read;
@@ -9,18 +9,15 @@ use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::tile::ScheduleParams;
 
-use crate::cost::host::{COMPUTED, GATHERED, MULTIPLY_ADDS, OPERATIONS, PACKED, PANELS, TASK};
+use crate::cost::cpu::{CpuArch, Processor};
 
 /// Rows of a tile: whole panels, whatever the vectors of the processor.
 const ROWS: [usize; 6] = [1, 24, 48, 96, 192, 384];
 /// Columns of a tile.
 const COLUMNS: [usize; 7] = [1, 32, 64, 96, 128, 224, 448];
 
-/// Most sums of a tile: they stay in the second-level cache.
-const MOST_SUMS: usize = 64 << 10;
-
 /// The tiles that a processor's thread may take of a contraction, beside those of blocks of a GPU.
-pub(crate) fn host_tiles(body: &GroupBody) -> Vec<ScheduleParams> {
+pub(crate) fn host_tiles(body: &GroupBody, arch: &CpuArch) -> Vec<ScheduleParams> {
     let Some(contraction) = Contraction::on_processors(body).filter(|_| body.staged.is_empty()) else {
         return Vec::new();
     };
@@ -28,7 +25,7 @@ pub(crate) fn host_tiles(body: &GroupBody) -> Vec<ScheduleParams> {
     let axes = [AxisClass::Row, AxisClass::Column].map(|class| contraction.tile_axes(body, class));
     let mut tiles: Vec<Vec<usize>> = Vec::new();
     for rows in ROWS {
-        for columns in COLUMNS.into_iter().filter(|columns| rows * columns <= MOST_SUMS) {
+        for columns in COLUMNS.into_iter().filter(|columns| rows * columns <= arch.most_sums()) {
             let mut tile = vec![1; extents.len()];
             for (axes, most) in axes.iter().zip([rows, columns]) {
                 let filled = fill(&extents, axes, most);
@@ -44,7 +41,8 @@ pub(crate) fn host_tiles(body: &GroupBody) -> Vec<ScheduleParams> {
 }
 
 /// Microseconds of a tile on the host: panels are packed and multiplied, then the stages that follow are evaluated.
-pub(crate) fn host_microseconds(body: &GroupBody, params: &ScheduleParams) -> f64 {
+pub(crate) fn host_microseconds(body: &GroupBody, params: &ScheduleParams, processor: Processor<'_>) -> f64 {
+    let arch = processor.arch;
     let Some(contraction) = Contraction::on_processors(body) else { return f64::INFINITY };
     let lead = &body.stages[0].expr;
     let length: f64 = lead.reduced().map(|axis| lead.axes[axis].extent as f64).product();
@@ -55,22 +53,32 @@ pub(crate) fn host_microseconds(body: &GroupBody, params: &ScheduleParams) -> f6
     };
     let batches = side(AxisClass::Batch) as f64;
     let sides = [side(AxisClass::Row), side(AxisClass::Column)];
-    let [row_time, column_time] =
-        [packing(lead, &contraction.row_factor, sides[0]), packing(lead, &contraction.column_factor, sides[1])];
+    let factors = [&contraction.row_factor, &contraction.column_factor];
+    let [row_time, column_time] = [0, 1].map(|at| packing(body, factors[at], [sides[at], sides[1 - at]], processor));
+    let panel = arch.panels();
     // Vectors lie along the longer side where the columns are few.
-    let [rows, columns] = if sides[1] < PANELS[1] / 2 && sides[0] > sides[1] { [sides[1], sides[0]] } else { sides };
-    let padded = rows.max(PANELS[0] / 2) as f64 * columns.next_multiple_of(PANELS[1]) as f64;
+    let [rows, columns] = if sides[1] < panel[1] / 2 && sides[0] > sides[1] { [sides[1], sides[0]] } else { sides };
+    let padded = rows.max(panel[0] / 2) as f64 * columns.next_multiple_of(panel[1]) as f64;
     let sums = (sides[0] * sides[1]) as f64;
     let following: usize =
         body.stages.iter().map(|stage| stage.expr.result().operations() + stage.expr.reads.len()).sum();
-    let each = padded * length / MULTIPLY_ADDS
+    let each = padded * length / arch.multiply_adds_per_microsecond.value
         + (row_time + column_time) * length
-        + sums * (1 + following) as f64 / OPERATIONS;
-    TASK + batches * each
+        + sums * (1 + following) as f64 / arch.operations_per_microsecond.value;
+    let set: usize = [AxisClass::Row, AxisClass::Column]
+        .map(|class| contraction.tile_axes(body, class).into_iter().map(|axis| extents[axis]).product::<usize>())
+        .iter()
+        .sum();
+    let bytes = |elements: usize| elements as f64 * length * lead.element.bytes() as f64;
+    let near = arch.transfer_microseconds(bytes(sides[0] + sides[1]), bytes(set));
+    arch.task_microseconds.value + batches * each.max(near)
 }
 
-/// Microseconds a step that packing so many elements of a factor takes.
-fn packing(expr: &TensorExpr, factor: &Scalar, elements: usize) -> f64 {
+/// Microseconds a step that packing so many elements of a factor takes, each of which is multiplied by `others`. Constants are
+/// packed once, but brought near by every tile.
+fn packing(body: &GroupBody, factor: &Scalar, [elements, others]: [usize; 2], processor: Processor<'_>) -> f64 {
+    let (stage, arch) = (&body.stages[0], processor.arch);
+    let expr = &stage.expr;
     let reads = expr.reads_of(factor);
     let names_places = |read: &ReadId| {
         let mut names = false;
@@ -78,9 +86,18 @@ fn packing(expr: &TensorExpr, factor: &Scalar, elements: usize) -> f64 {
         names
     };
     let is_gathered = reads.iter().any(names_places);
-    if plain_read(expr, factor).is_some() && !is_gathered {
-        return elements as f64 / PACKED;
+    let plain = plain_read(expr, factor).filter(|_| !is_gathered);
+    let is_constant = |read: ReadId| match stage.sources[expr.reads[read].operand] {
+        StageSource::Operand(operand) => processor.is_constant(body.operands[operand]),
+        StageSource::Stage(_) | StageSource::Staged(_) => false,
+    };
+    // Each element is multiplied a few times only: what brings it is all that it takes.
+    if plain.is_some_and(is_constant) && others <= arch.panels()[0] / 2 {
+        return 0.0;
     }
-    let rate = if is_gathered { GATHERED } else { COMPUTED };
+    if plain.is_some() {
+        return elements as f64 / arch.packed_per_microsecond();
+    }
+    let rate = if is_gathered { arch.gathered_per_microsecond() } else { arch.computed_per_microsecond() };
     elements as f64 * (1 + factor.operations() + reads.len()) as f64 / rate
 }

@@ -7,6 +7,7 @@ use crate::cost::bound::OperandLevel;
 use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
+use crate::cost::cpu::Processor;
 use crate::cost::host::evaluated;
 use crate::cost::instructions::{BRANCHING_CYCLES, CHECK_CYCLES, DEPENDENT_CYCLES, arithmetic, branching};
 use crate::template::kernel::{Kernel, reduced};
@@ -175,7 +176,7 @@ impl Pricing for Pointwise {
         Some(BlockShape { block, thread, level: OperandLevel::Registers })
     }
 
-    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        evaluated(body, params)
+    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams, processor: Processor<'_>) -> f64 {
+        evaluated(body, params, processor.arch)
     }
 }

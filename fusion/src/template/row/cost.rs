@@ -7,6 +7,7 @@ use crate::cost::bound::OperandLevel;
 use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
+use crate::cost::cpu::Processor;
 use crate::cost::host::evaluated;
 use crate::cost::instructions::{
     BRANCHING_CYCLES, CHECK_CYCLES, COMBINE_LATENCY, DEPENDENT_CYCLES, arithmetic, branching,
@@ -77,8 +78,8 @@ impl Pricing for RowThreads {
         Some(shared_row(body, params, stage, width))
     }
 
-    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        evaluated(body, params)
+    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams, processor: Processor<'_>) -> f64 {
+        evaluated(body, params, processor.arch)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::cost::bound::BlockShape;
 use crate::cost::counts::KernelCounts;
+use crate::cost::cpu::Processor;
 use crate::cost::host::evaluated_in_boxes;
 use crate::template::kernel::Kernel;
 use crate::template::pricing::Pricing;
@@ -73,8 +74,8 @@ impl Pricing for Staged {
         None
     }
 
-    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        evaluated_in_boxes(body, params)
+    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams, processor: Processor<'_>) -> f64 {
+        evaluated_in_boxes(body, params, processor.arch)
     }
 }
 

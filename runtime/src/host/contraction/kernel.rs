@@ -32,6 +32,8 @@ pub(in crate::host) struct Kernels {
     pub(in crate::host) rows: usize,
     /// Columns of a panel.
     pub(in crate::host) columns: usize,
+    /// Singles of a vector.
+    pub(in crate::host) lanes: usize,
     multiply: fn(&mut PanelProduct<'_>),
 }
 
@@ -54,7 +56,8 @@ impl Kernels {
 }
 
 /// Vectors of four, which any compiler of this century maps to the registers that there are.
-const PORTABLE: Kernels = Kernels { rows: 6, columns: 16, multiply: of_any_columns::<[f32; 4], 4, 16, 2, 8, 6> };
+const PORTABLE: Kernels =
+    Kernels { rows: 6, columns: 16, lanes: 4, multiply: of_any_columns::<[f32; 4], 4, 16, 2, 8, 6> };
 
 /// Dispatches on where the columns lie. `WIDTH` vectors are the columns of a panel, and `HALF_WIDTH` those of half a panel.
 #[inline(always)]
@@ -211,10 +214,10 @@ mod x86 {
     /// The widest that this processor has.
     pub(super) fn kernels() -> Option<Kernels> {
         if is_x86_feature_detected!("avx512f") {
-            return Some(Kernels { rows: MOST_ROWS, columns: 32, multiply: avx512 });
+            return Some(Kernels { rows: MOST_ROWS, columns: 32, lanes: 16, multiply: avx512 });
         }
         let has_fma = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-        has_fma.then_some(Kernels { rows: 6, columns: 16, multiply: avx2 })
+        has_fma.then_some(Kernels { rows: 6, columns: 16, lanes: 8, multiply: avx2 })
     }
 
     #[expect(unsafe_code, reason = "a function for some processors only")]

@@ -29,6 +29,11 @@ use blocked::Blocked;
 pub(super) use constant::PackedConstants;
 use evaluated::Evaluated;
 
+/// Singles of the vectors of this processor's micro-kernels.
+pub(super) fn vector_lanes() -> usize {
+    kernel::Kernels::native().lanes
+}
+
 /// A contraction, prepared.
 pub(super) enum HostContraction {
     /// Of singles in memory.

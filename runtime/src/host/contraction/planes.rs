@@ -153,7 +153,7 @@ impl Planes {
             });
             match found {
                 Some((singles, lines)) => cover.copy(Processor::detect(), singles, &lines, access.fill, out),
-                None => cover.fill(together, access.fill, out),
+                None => cover.fill(Processor::detect(), together, access.fill, out),
             }
         }
     }

@@ -191,7 +191,7 @@ impl Window {
             Chunks::Planes { axis, width: None } => (axis, chunk.rows, (1, chunk.columns)),
             Chunks::Planes { axis, width: Some(width) } => (axis, chunk.rows, (chunk.columns / width, width)),
         };
-        let tapping = Tapping::new([rows, columns], taps, point, windows, *reducer == Reducer::Sum);
+        let tapping = Tapping::new([rows, columns], taps, point, windows);
         let (cover, runs, offsets) = (&tapping.cover, &tapping.runs, tapping.offsets(taps.len()));
         let (length, processor) = (cover.length(), frame.processor());
         let together = (TOGETHER / length).clamp(1, planes);

@@ -37,9 +37,9 @@ pub(super) struct Runs {
 
 impl Runs {
     /// As one run where that takes fewer vectors than a run a row.
-    fn new(rows: usize, columns: usize, pitch: usize, joins: bool) -> Self {
+    fn new(rows: usize, columns: usize, pitch: usize) -> Self {
         let all = (rows - 1) * pitch + columns;
-        if !joins || all > MOST_JOINED || all.div_ceil(MOST_LANES) >= rows * columns.div_ceil(MOST_LANES) {
+        if all > MOST_JOINED || all.div_ceil(MOST_LANES) >= rows * columns.div_ceil(MOST_LANES) {
             return Self { count: rows, length: columns, pitch, windows: None };
         }
         let mut windows = [0; MOST_JOINED / MOST_LANES];
@@ -62,7 +62,6 @@ impl Tapping {
         taps: &[Tap],
         point: &[i64],
         (rows, columns): (usize, usize),
-        joins: bool,
     ) -> Self {
         let first = |dimension: &WindowDimension| dimension.axis.map_or(0, |axis| point[axis]);
         let cover = Cover {
@@ -75,7 +74,7 @@ impl Tapping {
         for (offset, tap) in offsets.iter_mut().zip(taps) {
             *offset = cover.plane(tap.plane[0], tap.plane[1]) + tap.steps[0] * cover.pitch + tap.steps[1];
         }
-        let runs = Runs::new(rows, columns, cover.pitch, joins);
+        let runs = Runs::new(rows, columns, cover.pitch);
         Self { cover, offsets, runs }
     }
 

@@ -81,7 +81,7 @@ impl Values {
     ) {
         let fill = planes.fill;
         if cover.is_empty() {
-            return cover.fill(planes.count, fill, out);
+            return cover.fill(frame.processor(), planes.count, fill, out);
         }
         if let Self::Memory { space, element: ElementType::F32, base, line } = self
             && let Some(lines) = lines(planes, cover, line)
@@ -92,7 +92,7 @@ impl Values {
                 return cover.copy(frame.processor(), singles, &lines, fill, out);
             }
         }
-        cover.fill(planes.count, fill, out);
+        cover.fill(frame.processor(), planes.count, fill, out);
         for (number, out) in out.chunks_exact_mut(cover.length()).enumerate().take(planes.count) {
             planes.enter(number, point);
             match self {
