@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use warpweave_graph::ElementType;
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 
 use crate::cost::arch::{Constant, Provenance, assumed, datasheet, measured};
@@ -160,7 +161,7 @@ impl CpuArch {
 
     /// Most sums of a tile: they take half of the second-level cache.
     pub fn most_sums(&self) -> usize {
-        self.level2_bytes.value / 2 / size_of::<f32>()
+        self.level2_bytes.value / 2 / ElementType::F32.bytes()
     }
 
     /// Microseconds in which a core that reads beside others brings so many bytes of a set of so many near.

@@ -276,13 +276,16 @@ mod x86 {
         ((1u32 << count) - 1) as __mmask16
     }
 
+    /// The distance of one value that is copied from the next.
+    const APART: usize = 4;
+
     /// Copies the first of every four values.
     #[inline(always)]
     fn copy_every_fourth(values: &[f32], out: &mut [f32]) {
         let mut at = 0;
         while at < out.len() {
             let count = (out.len() - at).min(16);
-            let values = &values[4 * at..][..4 * count - 3];
+            let values = &values[APART * at..][..APART * (count - 1) + 1];
             let part = |number: usize| {
                 let (from, to) = ((16 * number).min(values.len()), (16 * number + 16).min(values.len()));
                 __m512::load_part(&values[from..to])

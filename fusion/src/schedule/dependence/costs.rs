@@ -4,6 +4,9 @@ use crate::cost::arch::{Constant, Provenance, assumed, measured};
 use crate::cost::cpu::CpuArch;
 use warpweave_plan::plan::backend::Backend;
 
+/// The part of a processor's memory bandwidth that one of its threads has beside others.
+const KEPT_SHARE: f64 = 0.25;
+
 /// Costs of signals, waits and launches, in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SyncCosts {
@@ -54,7 +57,7 @@ impl SyncCosts {
             release: assumed(0.02),
             poll: assumed(0.01),
             tagged_value: hand_over,
-            keep: assumed(arch.memory_bytes_per_microsecond.value / 4.0),
+            keep: assumed(arch.memory_bytes_per_microsecond.value * KEPT_SHARE),
             stream_launch: wake_up,
             graph_launch: wake_up,
             graph_node: wake_up,
