@@ -68,3 +68,43 @@ impl MemoryPlan {
         self.live_in().any(|live| live == tensor)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Buffer, BufferSpace, EdgeKind, PlannedTensor};
+    use warpweave_graph::ElementType;
+    use warpweave_graph::arena::Id;
+    use warpweave_graph::types::TensorType;
+    use warpweave_graph::views::Layout;
+
+    /// The moves of states at the first places that become what is at the second, so many bytes each.
+    #[track_caller]
+    fn check(states: &[(u64, u64, u64)], expected: &[(u64, u64, u64)]) {
+        let mut memory = MemoryPlan::default();
+        for &(place, next, bytes) in states {
+            let [tensor, next] = [place, next].map(|offset| {
+                let ty = TensorType::new(ElementType::F32, vec![bytes as usize / ElementType::F32.bytes()]);
+                let layout = Layout::own(TensorId::from_index(memory.tensors.len()), &ty);
+                let buffer = Some(Buffer { space: BufferSpace::Arena, offset, bytes });
+                memory.tensors.push(PlannedTensor { ty, layout, buffer, edge: EdgeKind::Counter, tag: 0 })
+            });
+            memory.states.push(PlannedState { tensor, next });
+        }
+        let expected = expected.iter().map(|&(from, to, bytes)| StateMove { from, to, bytes });
+        assert_eq!(memory.state_moves(), expected.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn neighbours_move_at_once() {
+        check(&[(0, 1024, 500), (512, 1536, 8), (768, 1792, 256)], &[(1024, 0, 1024)]);
+    }
+
+    #[test]
+    fn what_lies_apart_or_in_another_order_moves_by_itself() {
+        check(&[(0, 1024, 256), (512, 1280, 256)], &[(1024, 0, 256), (1280, 512, 256)]);
+        check(&[(256, 1024, 256), (0, 1280, 256)], &[(1024, 256, 256), (1280, 0, 256)]);
+        check(&[(0, 2048, 16), (512, 2560, 16)], &[(2048, 0, 16), (2560, 512, 16)]);
+        check(&[(0, 256, 0)], &[]);
+    }
+}
