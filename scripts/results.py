@@ -54,14 +54,14 @@ def table(text):
 
 def fusion(warpweave):
     said = run(sys.executable, "scripts/compare_fusion.py", "--warpweave", warpweave)
-    return "What the levels of fusion come to, predicted for an H200 in FP32. **Nothing here was measured.**", table(said)
+    return "What the levels of fusion come to, predicted for an H200 in FP32. Nothing here was measured.", table(said)
 
 
 def schedules(warpweave):
     said = run("sh", "scripts/compare_schedules.sh", warpweave)
     return (
         "Predicted times under every way of waiting: an H200's 132 units, FP32, batch 1, persistent programs, recurrent layers "
-        "unrolled. **Nothing here was measured.** In parentheses stand the smallest and the largest prediction over ± 15 % on "
+        "unrolled. Nothing here was measured. In parentheses stand the smallest and the largest prediction over ± 15 % on "
         "every rTask's time and over half and twice the assumed constants. A comparison that any of these turns around is "
         "*undetermined*. docs/rammer.md says what the rows are."), table(said)
 
@@ -78,8 +78,8 @@ def prices(warpweave):
     return (
         "What the search takes an rTask of each kernel to cost, and what a model of its machine code takes it to, for an H200 in "
         "FP32: code over search, so that above 1 the search flatters. Times of models are those of the whole schedule under either "
-        "price, launch left out; those of templates are sums over rTasks. **Nothing here was measured, and no measurement covers "
-        "multiply-adds mixed with reads of shared memory.** docs/explain.md says what the model of machine code knows."), [
+        "price, launch left out; those of templates are sums over rTasks. Nothing here was measured, and no measurement covers "
+        "multiply-adds mixed with reads of shared memory. docs/explain.md says what the model of machine code knows."), [
             *compared(),
             "", "Kernels that the search rejected, drawn by a seed, on which no estimate was fitted:", "",
             *compared("--rejected", "200", "--seed", "19"),

@@ -152,7 +152,7 @@ def document(results, sizes):
         "# Scaling", "",
         "<!-- Written by scripts/scaling.py --write; not by hand. -->", "",
         "Seconds and peak megabytes of one command over models of one kind that grow, with the binary that the tests build, on",
-        "two cores. *Import* is `run --device reference`: import, passes and one evaluation of small tensors. *Host* is `compile",
+        "two cores. Import is `run --device reference`: import, passes and one evaluation of small tensors. Host is `compile",
         "--target host`: import, the search for a partition, the plan and its proof. *sm_90a* is the same for a GPU, with kernels",
         "and NVRTC; it is left out above 1,000 nodes.", "",
         "A search prices a bounded number of groups a statement. No group has more than 128 statements, and a beam begins anew",

@@ -79,7 +79,7 @@ def row(found: dict) -> str:
         *shares,
         f"{profile['utilisation']:.0%}",
         f"{products(found):.1%}",
-        f"{traffic['bytes'] / traffic['least_bytes']:.2f}",
+        f"{(traffic['bytes'] + traffic['moved_bytes']) / traffic['least_bytes']:.2f}",
         f"{memory:.0f}",
         str(compiled["groups"]),
         str(compiled["tasks"]),

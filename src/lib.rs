@@ -18,6 +18,7 @@ pub mod microbench;
 mod model;
 mod open;
 pub mod operators;
+mod processor_caches;
 pub mod profile;
 pub mod program_file;
 mod random_inputs;

@@ -7,12 +7,14 @@ use warpweave_graph::program::TensorId;
 use warpweave_plan::plan::states::StateMove;
 use warpweave_plan::plan::{ExecutionPlan, ROperator};
 
-/// Bytes of the arena that the update of a step reads and writes, those that are moved behind the launch counted too.
+/// Bytes of the arena that the update of a step reads and writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct OptimizerTraffic {
-    /// What rOperators that write what states become read and write, whole tensors, and what advancing moves. Of one that reduces to
-    /// a gradient, only states count: the rest is the backward pass's.
+    /// What rOperators that write what states become read and write, whole tensors. Of one that reduces to a gradient, only states
+    /// count: the rest is the backward pass's.
     pub bytes: u64,
+    /// What moving states behind the launch reads and writes.
+    pub moved_bytes: u64,
     /// The fewest: every state is read and written once, and so is every gradient read that is not in registers.
     pub least_bytes: u64,
 }
@@ -42,8 +44,8 @@ impl OptimizerTraffic {
             let outputs = operator.body.outputs.iter().filter(|output| !reduces || next.contains(&root(output)));
             bytes += outputs.map(|output| memory.tensors[*output].bytes()).sum::<u64>();
         }
-        let moved: u64 = memory.state_moves().iter().map(|StateMove { bytes, .. }| 2 * bytes).sum();
+        let moved_bytes = memory.state_moves().iter().map(|StateMove { bytes, .. }| 2 * bytes).sum();
         let kept: u64 = states.values().map(|bytes| 2 * bytes).sum();
-        Self { bytes: bytes + moved, least_bytes: kept + gradients.values().sum::<u64>() }
+        Self { bytes, moved_bytes, least_bytes: kept + gradients.values().sum::<u64>() }
     }
 }

@@ -4,7 +4,6 @@
 //! Each constant is a slope: the same trial in two sizes, the difference of their work by the difference of their times,
 //! so that what a launch costs cancels out.
 
-mod caches;
 mod device;
 mod probe;
 mod processor;

@@ -16,11 +16,11 @@ use warpweave_runtime::bundle::BundleTarget;
 use warpweave_runtime::host::{HostSession, vector_lanes};
 use warpweave_runtime::session::{SessionError, pack_program};
 
-use super::caches::Caches;
 use super::{Calibration, Reading, Size, slope};
 use crate::build::Build;
 use crate::model::Model;
 use crate::open::OpenError;
+use crate::processor_caches::Caches;
 use crate::random_inputs::random_inputs;
 
 /// A constant of a processor that is measured.

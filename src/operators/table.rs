@@ -11,7 +11,7 @@ const HEAD: &str = "# Operators
 `warpweave ops --markdown` writes this file. Versions come of the registry. Element types are those that the smallest application of
 an operator takes, tried one by one; of several inputs they are those of the first whose type is not fixed. `float` is f16, bf16, f32
 and f64; `int` is i8 to i64 and u8 to u64; `storage` is what is kept and converted only: f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz,
-f8e8m0, f4e2m1, i4, u4, i2 and u2. *Host* is the processor's back end, *kernels* are what GPU, emulator and printed text run.
+f8e8m0, f4e2m1, i4, u4, i2 and u2. Host is the processor's back end, kernels are what GPU, emulator and printed text run.
 *Not tried* means that no small application was found, which says nothing of larger ones.
 `Constant` nodes and a model's own functions are resolved at import. A model is refused with all nodes and types that are not here.
 

@@ -64,10 +64,8 @@ impl Resampling {
         let half_pixel = (x + 0.5) / self.scale - 0.5;
         match self.positions {
             Positions::HalfPixel => half_pixel,
-            Positions::HalfPixelSymmetric => {
-                let exact = self.scale * input;
-                half_pixel + input / 2.0 * (1.0 - output / exact)
-            }
+            // Half of what the output leaves of the input; a quotient of extents would round whole positions down.
+            Positions::HalfPixelSymmetric => half_pixel + (input - output / self.scale) / 2.0,
             Positions::PytorchHalfPixel if self.output <= 1 => -0.5,
             Positions::PytorchHalfPixel => half_pixel,
             Positions::Asymmetric => x / self.scale,
@@ -191,5 +189,24 @@ impl Resampling {
         let own = expr.read(operand, axes.iter().map(|&axis| Index::axis(axis)).collect());
         let body = mark.select(Scalar::literal(ty.element, f64::from(value)), own);
         program.compute(expr.map(ty.element, body), &[marks, output])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symmetric_positions_that_are_whole_stay_whole() {
+        let resampling = Resampling {
+            input: 5,
+            output: 2,
+            scale: 0.5,
+            positions: Positions::HalfPixelSymmetric,
+            interpolation: Interpolation::Linear,
+            antialias: false,
+            exclude_outside: false,
+        };
+        assert_eq!([0, 1].map(|at| resampling.position(at)), [1.0, 3.0]);
     }
 }

@@ -7,6 +7,7 @@
 mod clocks;
 mod driver;
 mod error;
+mod fit;
 mod graph;
 mod launches;
 mod memory;

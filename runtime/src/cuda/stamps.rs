@@ -8,8 +8,8 @@ use cudarc::driver::result;
 
 use super::driver::{Driver, check};
 use super::error::CudaError;
+use super::fit::allow_shared_bytes;
 use super::memory::{Buffer, Context, Event, Module, Stream};
-use super::session::allow_shared_bytes;
 
 /// A launch of an entry that takes stamps, data, their number and a number of rounds, and writes [`STAMP_WORDS`] words a
 /// block.

@@ -85,7 +85,10 @@ fn of_profile(text: &mut String, profile: &StepProfile) {
     if profile.known == Known::Predicted {
         let _ = writeln!(text, "    states     moved in {:.4} ms behind each launch", profile.advance_seconds * 1e3);
     }
-    let OptimizerTraffic { bytes, least_bytes } = profile.optimizer_traffic;
-    let _ = writeln!(text, "    update     moves {bytes} bytes, at least {least_bytes}");
+    let OptimizerTraffic { bytes, moved_bytes, least_bytes } = profile.optimizer_traffic;
+    let _ = writeln!(
+        text,
+        "    update     {bytes} bytes, of which {least_bytes} are needed, and {moved_bytes} behind the launch"
+    );
     let _ = writeln!(text, "    memory     {}", profile.memory);
 }

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use warpweave::bench::OptimizerTraffic;
 use warpweave::frontend::{ImportOptions, NameFilter};
 use warpweave::graph::program::{Phase, Source, TensorId, TensorProgram};
 use warpweave::graph::training::{Loss, Objective, Optimizer, StepOptions};
+use warpweave::plan::plan::BUFFER_ALIGNMENT;
 use warpweave::runtime::bundle::{BundleTarget, StateRole};
 use warpweave::runtime::target::Target;
 use warpweave::training::TrainingRequest;
@@ -49,9 +51,21 @@ fn check(model: &str, (name, optimizer, least): (&str, Optimizer, u64)) {
     let moved = moved_bytes(&part, &build.model.program, &roles);
     let ratio = moved as f64 / (least * weights) as f64;
     assert!(ratio <= MOST_TRAFFIC, "{name}: {moved} bytes are moved, {ratio:.3} times the least");
+    check_traffic(&part, name);
     let passes = passes(&part, &build.model.program);
     let most = roles.iter().filter(|role| **role != StateRole::Optimizer).count() + MOST_SCALARS;
     assert!(passes <= most, "{name}: the updates take {passes} rOperators, more than one a tensor, {most}");
+}
+
+/// The profile's count agrees: kernels move little more than they must, and all states move at once.
+fn check_traffic(part: &TargetPart, name: &str) {
+    let plan = part.plan.plan.plan();
+    let OptimizerTraffic { bytes, moved_bytes, least_bytes } = OptimizerTraffic::of(plan);
+    assert!(bytes as f64 <= MOST_TRAFFIC * least_bytes as f64, "{name}: {bytes} bytes, {least_bytes} are needed");
+    assert_eq!(plan.memory.state_moves().len(), 1, "{name}: states are neighbours");
+    let states = plan.memory.states.iter().map(|state| plan.memory.tensors[state.tensor].bytes());
+    let (kept, gaps) = (states.sum::<u64>(), BUFFER_ALIGNMENT * plan.memory.states.len() as u64);
+    assert!((2 * kept..=2 * (kept + gaps)).contains(&moved_bytes), "{name}: {moved_bytes} bytes are moved of {kept}");
 }
 
 fn phase(program: &TensorProgram, tensor: TensorId) -> Phase {

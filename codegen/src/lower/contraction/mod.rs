@@ -117,7 +117,7 @@ impl<'l> Loop<'l> {
         })
     }
 
-    /// The next step's loads are under way while this step's tiles are multiplied; two buffers need one meeting a step, of those
+    /// The next step's loads are under way while this step's tiles are multiplied. Two buffers need one barrier a step, among the
     /// threads that fetch together.
     fn through_registers(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
         let meeting = match self.products.shape.fetching_slices() {
@@ -192,8 +192,8 @@ impl<'l> Loop<'l> {
         fetch(emitter, self.sides, &step)
     }
 
-    /// The fetch of a step behind the first. What of a tile does not exist was zero in the first step, and is in all others; what of
-    /// the last reaches beyond the reduction is not.
+    /// The fetch of a step behind the first. Elements outside of the output are zero from the first step on, so nothing is cleared
+    /// again, unless the last step reaches beyond the reduction.
     fn fetch_next(&self, emitter: &mut Emitter, next: LocalId) -> Result<(), LowerError> {
         let step = self.step(emitter, next.into())?;
         if step.length.is_some() {

@@ -106,8 +106,8 @@ pub fn build(program: &TensorProgram, uses: &Uses, members: &BTreeSet<StatementI
     align::align(program, merged_sums(drafts), Vec::new())
 }
 
-/// The body of members of which none reduces, where what the group needs more than once is computed once for all that read it at the
-/// same point: `None` if it is read at others, or if there is no such value.
+/// The body of members of which none reduces, with every value that is needed more than once computed once. `None` if there is no such
+/// value, or if a member reads one at another point than its own.
 fn build_points(program: &TensorProgram, uses: &Uses, members: &BTreeSet<StatementId>) -> Option<GroupBody> {
     let reduces =
         |member: &StatementId| program.statements[*member].definition.expr().is_none_or(|expr| expr.reducer.is_some());

@@ -128,8 +128,9 @@ impl ContractionShape {
         self.block_size().threads() / self.k_slices
     }
 
-    /// Slices that fetch for themselves what they multiply, and meet no other before their sums are added: those of a warp each,
-    /// whose loads go through registers, where their part of a step is a window or more. 1 where the block fetches together.
+    /// Slices that fetch their own part of every step, and synchronise with no other slice until the sums are added; 1 where the
+    /// block fetches together. Slices do so if each is one warp, loads go through registers, and a part has [`WINDOW`] points or
+    /// more.
     pub fn fetching_slices(&self) -> usize {
         let is_warp = self.slice_threads() == WARP && self.pipeline == Pipeline::RegisterPrefetch;
         let alone = is_warp && self.k_tile / self.k_slices >= WINDOW;

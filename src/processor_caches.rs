@@ -7,14 +7,14 @@ use warpweave_fusion::cost::cpu::CpuArch;
 
 /// Bytes of caches of data, as far as they are known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Caches {
+pub(crate) struct Caches {
     /// Of each level, from the first on.
     levels: [Option<usize>; 3],
 }
 
 impl Caches {
     /// Those of the first core; none where the system does not state them.
-    pub(super) fn of_system() -> Self {
+    pub(crate) fn of_system() -> Self {
         Self::read(Path::new("/sys/devices/system/cpu/cpu0/cache"))
     }
 
@@ -35,8 +35,13 @@ impl Caches {
         found
     }
 
+    /// Bytes of the largest.
+    pub(crate) fn largest(self) -> Option<usize> {
+        self.levels.into_iter().flatten().max()
+    }
+
     /// A processor's constants, with the caches that are known.
-    pub(super) fn onto(self, base: CpuArch) -> CpuArch {
+    pub(crate) fn onto(self, base: CpuArch) -> CpuArch {
         let [level1, level2, shared] = self.levels.map(|bytes| bytes.map(CpuArch::stated));
         CpuArch {
             level1_bytes: level1.unwrap_or(base.level1_bytes),
@@ -90,6 +95,8 @@ mod tests {
         let found = Caches::read(&folder);
         fs::remove_dir_all(&folder).expect("the folder can be removed");
         assert_eq!(found, Caches { levels: [Some(48 << 10), Some(2 << 20), None] });
+        assert_eq!(found.largest(), Some(2 << 20));
+        assert_eq!(Caches::default().largest(), None);
         let arch = found.onto(CpuArch::avx2());
         assert_eq!([arch.level1_bytes.value, arch.shared_cache_bytes.value], [48 << 10, 2 << 20]);
         assert_eq!(Caches::read(&folder).onto(CpuArch::neon()), CpuArch::neon());
