@@ -5,6 +5,9 @@ use warpweave_graph::expr::{BinaryOp, Scalar, TensorExpr, UnaryOp};
 /// Cycles that a meeting of a block's threads takes.
 pub(crate) const BARRIER_CYCLES: f64 = 20.0;
 
+/// Cycles until the first-level cache answers.
+pub(crate) const NEAR_CYCLES: f64 = 41.0;
+
 /// Cycles from the last product of a row to its sum in every lane.
 pub(crate) const COMBINE_LATENCY: f64 = 150.0;
 

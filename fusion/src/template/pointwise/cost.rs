@@ -9,7 +9,7 @@ use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
 use crate::cost::cpu::Processor;
 use crate::cost::host::evaluated;
-use crate::cost::instructions::{BRANCHING_CYCLES, CHECK_CYCLES, DEPENDENT_CYCLES, arithmetic, branching};
+use crate::cost::instructions::{BRANCHING_CYCLES, CHECK_CYCLES, DEPENDENT_CYCLES, NEAR_CYCLES, arithmetic, branching};
 use crate::template::kernel::{Kernel, reduced};
 use crate::template::pointwise::counts::{kernel_counts, side_by_side};
 use crate::template::pricing::Pricing;
@@ -34,8 +34,6 @@ const LOAD_INSTRUCTIONS: f64 = 4.0;
 /// Instructions of a load's guard: its conditions, and their operands, are shared with other loads; the value elsewhere is its
 /// own.
 const GUARD_INSTRUCTIONS: f64 = 2.6;
-/// Cycles until the first-level cache answers.
-const NEAR_CYCLES: f64 = 41.0;
 /// Instructions of a store with address and descriptor.
 const STORE_INSTRUCTIONS: f64 = 4.0;
 

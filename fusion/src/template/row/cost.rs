@@ -10,7 +10,7 @@ use crate::cost::counts::Sampling;
 use crate::cost::cpu::Processor;
 use crate::cost::host::evaluated;
 use crate::cost::instructions::{
-    BRANCHING_CYCLES, CHECK_CYCLES, COMBINE_LATENCY, DEPENDENT_CYCLES, arithmetic, branching,
+    BRANCHING_CYCLES, CHECK_CYCLES, COMBINE_LATENCY, DEPENDENT_CYCLES, NEAR_CYCLES, arithmetic, branching,
 };
 use crate::template::kernel::Kernel;
 use crate::template::kernel::reduced;
@@ -40,8 +40,6 @@ const STORE_INSTRUCTIONS: f64 = 4.0;
 const TRIP_INSTRUCTIONS: f64 = 3.0;
 /// Cycles an instruction of what follows a reduction: each waits for the one before it.
 const FINISH_CYCLES: f64 = 4.0;
-/// Cycles until the first-level cache answers.
-const NEAR_CYCLES: f64 = 41.0;
 /// Trips along a row whose loads are under way together: all of a few, else so many.
 const WRITTEN_OUT: usize = 8;
 const TOGETHER: usize = 4;

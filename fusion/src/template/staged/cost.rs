@@ -14,7 +14,8 @@ use warpweave_plan::template::Staged;
 use crate::cost::arch::GpuArch;
 use crate::cost::counts::Sampling;
 use crate::cost::instructions::{
-    BARRIER_CYCLES, BRANCHING_CYCLES, CHECK_CYCLES, COMBINE_LATENCY, DEPENDENT_CYCLES, arithmetic, branching,
+    BARRIER_CYCLES, BRANCHING_CYCLES, CHECK_CYCLES, COMBINE_LATENCY, DEPENDENT_CYCLES, NEAR_CYCLES, arithmetic,
+    branching,
 };
 use crate::cost::traffic::Regions;
 use crate::template::attention::cost::attention_phases;
@@ -213,9 +214,7 @@ const CONDITION_INSTRUCTIONS: f64 = 5.0;
 /// Instructions that find the coordinate of an axis, and those that store an element.
 const AXIS_INSTRUCTIONS: f64 = 4.0;
 const STORE_INSTRUCTIONS: f64 = 3.0;
-/// Cycles until the first-level cache answers, and the part of the loads of four neighbours that it cannot answer: two share
-/// a sector.
-const NEAR_CYCLES: f64 = 41.0;
+/// The part of the loads of four neighbours that the first-level cache cannot answer: two share a sector.
 const FRESH: f64 = 0.5;
 /// The part of a warp's instructions of four steps that stands behind the loads of the next four.
 const BEHIND_LOADS: f64 = 0.6;
