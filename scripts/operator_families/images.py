@@ -78,6 +78,14 @@ def resize(chooser, name):
     extents = sizes[-2:] if sizes is not None else [int(extent * factor) for extent, factor in zip(spatial, factors)]
     if roi is not None and list(extents) == spatial:
         raise Unfit("ONNX Runtime copies where no extent changes")
+    keeps_one = roi is not None and any(extent == before for extent, before in zip(extents, spatial))
+    if keeps_one:
+        # The reference evaluator does not count axes from the back.
+        axes = axes and [2, 3]
+        is_whole = scales is None or all(extent * factor % 1 == 0 for extent, factor in zip(spatial, factors))
+        if attributes.get("keep_aspect_ratio_policy") not in (None, "stretch") or not is_whole:
+            raise Unfit("the reference evaluator crops to lengths that are not whole")
+    why = "ONNX Runtime does not crop an axis whose extent stays" if keeps_one else None
     element = chooser.element([numpy.float32, numpy.float32, numpy.uint8, numpy.int8, numpy.int32, numpy.float64])
     if element is not numpy.float32 and mode not in (None, "nearest"):
         # Rounding to integers of what is interpolated is defined nowhere.
@@ -85,7 +93,8 @@ def resize(chooser, name):
     data = chooser.array(element, shape)
     if chooser.chance(0.5) and axes is None and scales is not None:
         roi = numpy.zeros(0, numpy.float32) if roi is None else roi
-    return Case(name, [data, roi, scales, sizes], opset=chooser.choice([18, 19]), axes=axes, **attributes, tolerance=1e-3)
+    return Case(name, [data, roi, scales, sizes], opset=chooser.choice([18, 19]), axes=axes, by_reference=why, **attributes,
+                tolerance=1e-3)
 
 
 @operator("Upsample")

@@ -64,8 +64,7 @@ impl Resampling {
         let half_pixel = (x + 0.5) / self.scale - 0.5;
         match self.positions {
             Positions::HalfPixel => half_pixel,
-            // Half of what the output leaves of the input; a quotient of extents would round whole positions down.
-            Positions::HalfPixelSymmetric => half_pixel + (input - output / self.scale) / 2.0,
+            Positions::HalfPixelSymmetric => f64::from(self.symmetric(x as f32)),
             Positions::PytorchHalfPixel if self.output <= 1 => -0.5,
             Positions::PytorchHalfPixel => half_pixel,
             Positions::Asymmetric => x / self.scale,
@@ -77,6 +76,14 @@ impl Resampling {
                 place + start * (input - 1.0)
             }
         }
+    }
+
+    /// The position of an output element where the middles lie on each other. It is computed in singles and in this order, as ONNX's
+    /// definition does with its scales: rounding decides which element is nearest to a position that is whole.
+    fn symmetric(&self, x: f32) -> f32 {
+        let (input, output, scale) = (self.input as f32, self.output as f32, self.scale as f32);
+        let offset = input / 2.0 * (1.0 - output / (scale * input));
+        offset + (x + 0.5) / scale - 0.5
     }
 
     /// Whether a position lies outside the input, which only a crop can reach.
@@ -196,17 +203,18 @@ impl Resampling {
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check((input, output): (usize, usize), scale: f64, expected: &[f64]) {
+        let (positions, interpolation) = (Positions::HalfPixelSymmetric, Interpolation::Linear);
+        let resampling =
+            Resampling { input, output, scale, positions, interpolation, antialias: false, exclude_outside: false };
+        let found: Vec<f64> = (0..output).map(|at| resampling.position(at).floor()).collect();
+        assert_eq!(found, expected);
+    }
+
     #[test]
-    fn symmetric_positions_that_are_whole_stay_whole() {
-        let resampling = Resampling {
-            input: 5,
-            output: 2,
-            scale: 0.5,
-            positions: Positions::HalfPixelSymmetric,
-            interpolation: Interpolation::Linear,
-            antialias: false,
-            exclude_outside: false,
-        };
-        assert_eq!([0, 1].map(|at| resampling.position(at)), [1.0, 3.0]);
+    fn symmetric_positions_round_as_the_definition_does() {
+        check((5, 2), 0.5, &[1.0, 3.0]);
+        check((7, 10), 1.5, &[0.0, 0.0, 1.0, 2.0, 2.0, 3.0, 4.0, 4.0, 5.0, 6.0]);
     }
 }
