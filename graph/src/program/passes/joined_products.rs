@@ -61,7 +61,7 @@ fn standing(program: &TensorProgram) -> BTreeSet<TensorId> {
 /// Products over the same rows and columns, and what is added to them.
 struct Sum {
     products: Vec<Product>,
-    /// The statements of the products but the first.
+    /// The statements whose products the sum takes in.
     added: Vec<StatementId>,
 }
 
