@@ -15,7 +15,7 @@ use crate::template::kernel::Kernel;
 use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{Scalar, TensorExpr};
+use warpweave_graph::expr::{Atom, AxisKind, Index, ReadId, Scalar, TensorExpr};
 use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::contraction::Contraction;
@@ -215,6 +215,7 @@ impl SideLoads {
             let side = SideLoad::new(body, &contraction, class, shape, &params.tile);
             let reads = expr.reads_of(factor);
             let conditions: usize = reads.iter().map(|read| expr.reads[*read].guard.conditions().len()).sum();
+            let divided = reads.iter().map(|read| divisions(expr, *read)).sum::<usize>() as f64 * DIVISION_INSTRUCTIONS;
             let (trips, width) = (side.trips() as f64, side.width as f64);
             let stores = match side.fetch {
                 Fetch::Reduction => width,
@@ -222,14 +223,15 @@ impl SideLoads {
             };
             let own = reads.len() as f64 * LOAD_INSTRUCTIONS
                 + GUARD_INSTRUCTIONS * conditions as f64
+                + divided
                 + if in_one_row { 0.0 } else { decode };
             let computed = arithmetic(factor);
             found.instructions += trips * (own + computed * width + if found.copied { 1.0 } else { stores });
             let warps = shape.block_size().warps() as f64;
             found.passes += trips * warps * width * side.store_conflicts();
             let checks = GUARD_INSTRUCTIONS * conditions as f64;
-            if decode + checks > 0.0 {
-                chain = chain.max(DEPENDENT_CYCLES * (decode + checks + LOAD_INSTRUCTIONS));
+            if decode + checks + divided > 0.0 {
+                chain = chain.max(DEPENDENT_CYCLES * (decode + checks + divided + LOAD_INSTRUCTIONS));
             }
             found.chain += trips * named(expr, factor) as f64 * (latency + CHECK_CYCLES);
             let in_turn = if branching(factor) > 0.0 { trips * width } else { 1.0 };
@@ -239,6 +241,20 @@ impl SideLoads {
         found.chain += chain;
         found
     }
+}
+
+/// Divisions that every fetch of a read does anew: those of places along the reduction.
+fn divisions(expr: &TensorExpr, read: ReadId) -> usize {
+    let mut found = BTreeSet::new();
+    for (atom, _) in expr.reads[read].index.iter().flat_map(Index::terms) {
+        let (Atom::FloorDiv(inner, by) | Atom::Mod(inner, by)) = atom else { continue };
+        let mut moves = false;
+        inner.visit(&mut |axis| moves |= expr.axes[axis].kind == AxisKind::Reduced, &mut |_| {});
+        if moves {
+            found.insert((inner, by));
+        }
+    }
+    found.len()
 }
 
 /// Elements that name the places that a scalar reads.
