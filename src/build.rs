@@ -400,11 +400,14 @@ impl UnverifiedPart {
     fn into_part(self, lowered: Option<LoweredProgram>) -> Result<TargetPart, CompileError> {
         let Self { target, partition, search, plan, reason } = self;
         let plan = verify(plan).map_err(CompileError::Plan)?;
-        let (program, bindings, operands) = match lowered {
-            Some(LoweredProgram { program, bindings, operands }) => (Some(program), bindings, operands),
-            None => (None, Arena::new(), Vec::new()),
+        let (program, bindings, operands, relocations) = match lowered {
+            Some(LoweredProgram { program, bindings, operands, relocations }) => {
+                (Some(program), bindings, operands, relocations)
+            }
+            None => (None, Arena::new(), Vec::new(), Vec::new()),
         };
-        Ok(TargetPart { target, partition, search, plan: TargetPlan { plan, bindings, operands, reason }, program })
+        let plan = TargetPlan { plan, bindings, operands, relocations, reason };
+        Ok(TargetPart { target, partition, search, plan, program })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use warpweave_codegen::lower::LoweredProgram;
 use warpweave_codegen::microbenchmark::{ENTRY, Microbenchmark};
 use warpweave_fusion::partition::search::FusionLevel;
 use warpweave_graph::expr::{BinaryOp, ExprBuilder, Scalar};
@@ -120,7 +121,8 @@ impl<'a> Bench<'a> {
         let weights = pack_program(&plan.plan().memory, &prepared.program)?;
         let code = device_code(self.target, &lowered.program, self.compiler)?.code;
         let reason = BackendReason::Asked;
-        let plan = TargetPlan { plan, bindings: lowered.bindings, operands: lowered.operands, reason };
+        let LoweredProgram { bindings, operands, relocations, .. } = lowered;
+        let plan = TargetPlan { plan, bindings, operands, relocations, reason };
         let options = CudaOptions { wait_limit: WAIT_LIMIT, ..CudaOptions::default() };
         let mut session = CudaSession::open(self.device.ordinal, &plan, &code, &weights, options)?;
         let input = Tensor::from_f64(TensorType::new(ElementType::F32, [1]), &[0.0]);

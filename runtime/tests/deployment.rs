@@ -31,7 +31,13 @@ fn contents() -> BundleContents {
     let partition = partition(&program, &layouts, &cost, FusionLevel::Register);
     let plan = warpweave_fusion::schedule::choice::plan(&program, &layouts, &partition, &cost, 4);
     let plan = warpweave_plan::verify::verify(plan).expect("the schedule is sound");
-    let plan = TargetPlan { plan, bindings: Arena::new(), operands: Vec::new(), reason: BackendReason::Asked };
+    let plan = TargetPlan {
+        plan,
+        bindings: Arena::new(),
+        operands: Vec::new(),
+        relocations: Vec::new(),
+        reason: BackendReason::Asked,
+    };
     BundleContents {
         training: None,
         index_tensors: TensorNames::new(),

@@ -16,7 +16,7 @@ use warpweave_runtime::bundle::BundleTarget;
 use warpweave_runtime::host::{HostSession, vector_lanes};
 use warpweave_runtime::session::{SessionError, pack_program};
 
-use super::{Calibration, Reading, Size, slope};
+use super::{Calibration, Reading, Size, least_times, slope};
 use crate::build::Build;
 use crate::model::Model;
 use crate::open::OpenError;
@@ -257,8 +257,7 @@ pub fn calibrate_processor(
     let mut arch = base;
     let mut readings = Vec::new();
     for probe in ProcessorProbe::ALL {
-        let mut time = |size| stopwatch.microseconds(&probe.trial(&base, size));
-        let microseconds = [time(Size::Small)?, time(Size::Large)?];
+        let microseconds = least_times(|size| stopwatch.microseconds(&probe.trial(&base, size)))?;
         let work = probe.work(&base, Size::Large) - probe.work(&base, Size::Small);
         let before = probe.constant(&mut arch).value;
         let now = slope(microseconds).map(|slope| probe.value(work, slope));

@@ -12,6 +12,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use warpweave_codegen::lower::LoweredProgram;
 use warpweave_fusion::cost::arch::Constant;
 use warpweave_fusion::partition::search::FusionLevel;
 use warpweave_fusion::schedule::dependence::costs::SyncCosts;
@@ -127,8 +128,9 @@ impl Planned {
         let lowered = kernels(plan.plan(), &prepared.program).map_err(BuildError::from)?;
         let weights = pack_program(&plan.plan().memory, &prepared.program)?;
         let reason = BackendReason::Asked;
-        let plan = TargetPlan { plan, bindings: lowered.bindings, operands: lowered.operands, reason };
-        Ok(Self { chain, kernels: Kernels { target, plan, program: lowered.program }, weights })
+        let LoweredProgram { program, bindings, operands, relocations } = lowered;
+        let plan = TargetPlan { plan, bindings, operands, relocations, reason };
+        Ok(Self { chain, kernels: Kernels { target, plan, program }, weights })
     }
 
     /// Pairs of rTasks of which one reads what the other wrote, a launch.

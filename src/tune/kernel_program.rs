@@ -5,6 +5,7 @@ use warpweave_fusion::schedule::choice::plan_with;
 use warpweave_plan::verify::verify;
 
 use warpweave_codegen::kernel_ir::Program;
+use warpweave_codegen::lower::LoweredProgram;
 use warpweave_fusion::cost::estimate::EstimatedCost;
 use warpweave_fusion::partition::search::{FusionGroup, Partition};
 use warpweave_fusion::schedule::options::PlanOptions;
@@ -49,13 +50,13 @@ impl KernelProgram {
         let partition = Partition { groups: vec![group] };
         let planned = plan_with(&program, &layouts, &partition, cost, &PlanOptions::new(units));
         let plan = verify(planned.plan).map_err(CompileError::Plan)?;
-        let lowered = kernels(plan.plan(), &program)?;
+        let LoweredProgram { program: kernels, bindings, operands, relocations } = kernels(plan.plan(), &program)?;
         let reason = BackendReason::Asked;
-        let plan = TargetPlan { plan, bindings: lowered.bindings, operands: lowered.operands, reason };
+        let plan = TargetPlan { plan, bindings, operands, relocations, reason };
         let names = |count: usize| -> Vec<String> { (0..count).map(|position| position.to_string()).collect() };
         let (inputs, outputs) = (names(program.inputs.len()), names(program.outputs.len()));
         let Model { signature, program, .. } = Model::new("kernel", program, &inputs, &outputs);
-        Ok(Self { program, signature, plan, kernels: lowered.program })
+        Ok(Self { program, signature, plan, kernels })
     }
 }
 

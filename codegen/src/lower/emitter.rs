@@ -14,6 +14,7 @@ use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
 use crate::kernel_ir::memory::{GlobalSpace, MemoryOrder, MemoryType};
 use crate::kernel_ir::program::{Kernel, RegisterArray, SharedArray};
 use crate::kernel_ir::statement::{Block, Place, Statement};
+use crate::lower::LoweredKernel;
 use crate::lower::error::LowerError;
 
 /// A staged value in shared memory: its box, the last dimension fastest.
@@ -34,16 +35,27 @@ pub(crate) struct Emitter<'a> {
     pub(crate) staged: Vec<StagedArray>,
     kernel: Kernel,
     operands: Vec<i32>,
+    /// The operands that are places of elements: their positions, and the roots of the tensors.
+    places: Vec<(u32, TensorId)>,
     shared_operands: Option<u32>,
     blocks: Vec<Block>,
     alike: Option<Alike>,
 }
 
+/// What an operand is the value of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OperandKind {
+    Value,
+    /// What is divided by; it has operands of its own, whatever its value.
+    Divisor,
+    /// The place of an element of the tensor with this root.
+    Place(TensorId),
+}
+
 /// The operands of what is emitted several times alike, in their order: those of the first time.
 #[derive(Default)]
 struct Alike {
-    /// Values with positions; divisors are marked, for they have other operands than their values.
-    known: Vec<(i64, bool, u32)>,
+    known: Vec<(i64, OperandKind, u32)>,
     next: usize,
 }
 
@@ -56,6 +68,7 @@ impl<'a> Emitter<'a> {
             staged: Vec::new(),
             kernel: Kernel::default(),
             operands: Vec::new(),
+            places: Vec::new(),
             shared_operands: None,
             blocks: vec![Block::new()],
             alike: None,
@@ -81,10 +94,10 @@ impl<'a> Emitter<'a> {
         &self.operator.body
     }
 
-    pub(crate) fn finish(mut self) -> (Kernel, Vec<i32>) {
+    pub(crate) fn finish(mut self) -> LoweredKernel {
         self.kernel.body = self.blocks.pop().expect("every opened block was closed");
         assert!(self.blocks.is_empty(), "every opened block was closed");
-        (self.kernel, self.operands)
+        LoweredKernel { kernel: self.kernel, operands: self.operands, places: self.places }
     }
 
     /// Emits `each` so many times, which does alike: where an operand has the same value as the first time, it is that one.
@@ -105,16 +118,16 @@ impl<'a> Emitter<'a> {
     }
 
     /// The position of what was an operand of this value at this place before, or where it will be.
-    fn position(&mut self, value: i64, divides: bool) -> (u32, bool) {
+    fn position(&mut self, value: i64, kind: OperandKind) -> (u32, bool) {
         let new = self.operands.len() as u32;
         let Some(alike) = &mut self.alike else { return (new, false) };
         let at = alike.next;
         alike.next += 1;
         match alike.known.get(at) {
-            Some(&(known, same, position)) if (known, same) == (value, divides) => (position, true),
+            Some(&(known, same, position)) if (known, same) == (value, kind) => (position, true),
             Some(_) => (new, false),
             None => {
-                alike.known.push((value, divides, new));
+                alike.known.push((value, kind, new));
                 (new, false)
             }
         }
@@ -122,9 +135,21 @@ impl<'a> Emitter<'a> {
 
     /// A new operand of this value.
     pub(crate) fn operand(&mut self, value: i64) -> Result<Expression, LowerError> {
-        let (position, known) = self.position(value, false);
+        let (position, known) = self.position(value, OperandKind::Value);
         if !known {
             self.operands.push(self.narrow(value)?);
+        }
+        Ok(Expression::Operand(position))
+    }
+
+    /// A new operand: the place, in elements of its space, of the element so far behind the first of a tensor's buffer.
+    pub(crate) fn element(&mut self, tensor: TensorId, offset: i64) -> Result<Expression, LowerError> {
+        let root = self.memory.tensors[tensor].layout.root;
+        let (_, first) = self.place(tensor);
+        let (position, known) = self.position(first + offset, OperandKind::Place(root));
+        if !known {
+            self.operands.push(self.narrow(first + offset)?);
+            self.places.push((position, root));
         }
         Ok(Expression::Operand(position))
     }
@@ -132,7 +157,7 @@ impl<'a> Emitter<'a> {
     /// A new pair of operands for division by `divisor`, to go into [`Expression::FastDivide`]. Nothing is divided by the
     /// extent of an empty axis, which counts as 1.
     pub(crate) fn divisor(&mut self, divisor: i64) -> Result<u32, LowerError> {
-        let (position, known) = self.position(divisor, true);
+        let (position, known) = self.position(divisor, OperandKind::Divisor);
         if !known {
             let (multiplier, shift) = magic(self.narrow(divisor.max(1))?);
             self.operands.extend([multiplier, shift]);

@@ -29,12 +29,13 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::{Arena, Id};
+use warpweave_graph::program::TensorId;
 use warpweave_plan::plan::backend::PlanBackend;
 use warpweave_plan::plan::{ExecutionPlan, MemoryPlan, Segment};
 use warpweave_plan::plan::{OperatorId, ROperator};
 use warpweave_plan::streams::prefetch;
 use warpweave_plan::tables;
-use warpweave_plan::tables::{Binding, OPERAND_ALIGNMENT};
+use warpweave_plan::tables::{Binding, OPERAND_ALIGNMENT, Relocation};
 use warpweave_plan::template::Template;
 use warpweave_plan::template::block::BlockSize;
 use warpweave_plan::template::contraction::AxisClass;
@@ -54,6 +55,8 @@ pub struct LoweredProgram {
     pub bindings: Arena<OperatorId, Binding>,
     /// The operands of all rOperators.
     pub operands: Vec<i32>,
+    /// What is added to operands where states and what they become lie in each other's places.
+    pub relocations: Vec<Relocation>,
 }
 
 /// Lowers every rOperator of a plan; equal bodies become one rKernel, whatever their segments.
@@ -62,16 +65,23 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
     let mut known: HashMap<Kernel, KernelId> = HashMap::new();
     let mut bindings: Arena<OperatorId, Binding> = Arena::new();
     let mut operands: Vec<i32> = Vec::new();
+    let mut relocations: Vec<Relocation> = Vec::new();
+    let exchange = plan.memory.exchange();
     let awaiting = plan.segments.iter().flat_map(|segment| match segment {
         Segment::Persistent(segment) => prefetch::awaiting(segment, &plan.memory).values().copied().collect(),
         Segment::CudaGraph(graph) => vec![false; graph.operators.len()],
     });
     for ((id, operator), awaits) in plan.operators().iter().zip(awaiting) {
-        let mut bind = |(kernel, own): (Kernel, Vec<i32>)| {
-            let kernel = *known.entry(kernel).or_insert_with_key(|kernel| kernels.push(kernel.clone()));
+        let mut bind = |lowered: LoweredKernel| {
+            let kernel = *known.entry(lowered.kernel).or_insert_with_key(|kernel| kernels.push(kernel.clone()));
             operands.resize(operands.len().next_multiple_of(OPERAND_ALIGNMENT), 0);
             let first = operands.len() as u32;
-            operands.extend(own);
+            operands.extend(lowered.operands);
+            let moved = |(position, root)| {
+                let elements = exchange.elements(&plan.memory, root)?;
+                Some(Relocation { operand: first + position, elements })
+            };
+            relocations.extend(lowered.places.into_iter().filter_map(moved));
             (kernel.index() as u32, first)
         };
         let prologue = if awaits { prefetch::prologue_sides(operator, &plan.memory) } else { Vec::new() };
@@ -96,7 +106,7 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
         }
     };
     let program = Program { threads: block_size(plan).threads() as u32, kernels, entry };
-    Ok(LoweredProgram { program, bindings, operands })
+    Ok(LoweredProgram { program, bindings, operands, relocations })
 }
 
 /// The size of the blocks of a program: what each of its kernels has.
@@ -113,17 +123,28 @@ pub fn refused(plan: &ExecutionPlan) -> Vec<LowerError> {
 }
 
 /// The kernel that brings what one rOperator keeps on chip, and its operands.
-fn lower_hold(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> Result<(Kernel, Vec<i32>), LowerError> {
+fn lower_hold(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> Result<LoweredKernel, LowerError> {
     let mut emitter = Emitter::new(id, operator, memory);
     if operator.tasks() > 0 {
         weight_stationary::emit_hold(&mut emitter)?;
     }
-    let (kernel, operands) = emitter.finish();
-    Ok((hoist::hoist_operands(kernel), operands))
+    Ok(emitter.finish().hoisted())
 }
 
 /// A kernel and its operands.
-type LoweredKernel = (Kernel, Vec<i32>);
+pub(crate) struct LoweredKernel {
+    pub(crate) kernel: Kernel,
+    pub(crate) operands: Vec<i32>,
+    /// The operands that are places of elements: their positions, and the roots of the tensors.
+    pub(crate) places: Vec<(u32, TensorId)>,
+}
+
+impl LoweredKernel {
+    /// With operands that loops use again and again loaded before them.
+    fn hoisted(self) -> Self {
+        Self { kernel: hoist::hoist_operands(self.kernel), ..self }
+    }
+}
 
 /// The kernel of one rOperator, which fetches the sides `prologue` before its waits and then does them itself, and its
 /// operands. Then, where a call may run several rTasks, how many leading operands they share.
@@ -149,8 +170,7 @@ fn lower_operator(
         Template::Attention(_) => attention::emit(&mut emitter, &operator.body, &padded)?,
     }
     let shared_operands = emitter.shared_operands();
-    let (kernel, operands) = emitter.finish();
-    let kernel = hoist::hoist_operands(kernel);
-    let shared_operands = shared_operands.filter(|_| hoist::loads_step_operands(&kernel));
-    Ok(((kernel, operands), shared_operands))
+    let lowered = emitter.finish().hoisted();
+    let shared_operands = shared_operands.filter(|_| hoist::loads_step_operands(&lowered.kernel));
+    Ok((lowered, shared_operands))
 }

@@ -307,10 +307,10 @@ impl<'p> Point<'p> {
         let body = emitter.body();
         let tensor = body.operands[operand];
         let planned = &emitter.memory.tensors[tensor];
-        let (space, first) = emitter.place(tensor);
+        let (space, _) = emitter.place(tensor);
         let memory = emitter.memory_type(planned.ty.element)?;
         let offset = Index::linear(&read.index, &planned.layout.strides, planned.layout.offset);
-        let base = emitter.operand(first + offset.offset())?;
+        let base = emitter.element(tensor, offset.offset())?;
         let relative = offset.plus(-offset.offset());
         let index = match relative.terms() {
             [] => base,

@@ -53,8 +53,7 @@ fn address(
     (stage, tensor): (usize, TensorId),
     element: &Index,
 ) -> Result<Expression, LowerError> {
-    let (_, first) = emitter.place(tensor);
-    let base = emitter.operand(first + element.offset())?;
+    let base = emitter.element(tensor, element.offset())?;
     let relative = element.plus(-element.offset());
     match relative.terms() {
         [] => Ok(base),

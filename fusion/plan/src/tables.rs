@@ -182,6 +182,15 @@ pub struct NodeLaunch {
     pub blocks: u32,
 }
 
+/// What an operand is where states and what they become lie in each other's places: so many elements farther on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Relocation {
+    /// Position of the operand in [`Tables::operands`].
+    pub operand: u32,
+    /// Elements of its tensor from the one place to the other.
+    pub elements: i32,
+}
+
 /// Words from one counter to the next: each has a 128-byte line of its own, so that polling one never delays another.
 pub const COUNTER_STRIDE_WORDS: usize = 32;
 

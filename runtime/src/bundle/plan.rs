@@ -8,7 +8,7 @@ use warpweave_plan::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, OperatorId};
 use warpweave_plan::plan::{ExecutionPlan, MemoryPlan, Segment};
 use warpweave_plan::streams::fold::{Merging, fold};
 use warpweave_plan::tables;
-use warpweave_plan::tables::{Binding, Tables};
+use warpweave_plan::tables::{Binding, Relocation, Tables};
 use warpweave_plan::verify::Verified;
 use warpweave_plan::verify::verify;
 
@@ -26,6 +26,8 @@ pub struct TargetPlan {
     pub bindings: Arena<OperatorId, Binding>,
     /// The operands of all rOperators.
     pub operands: Vec<i32>,
+    /// What is added to operands in every other launch, in which states and what they become lie in each other's places.
+    pub relocations: Vec<Relocation>,
     /// Why the plan is for its back end.
     pub reason: BackendReason,
 }
@@ -35,6 +37,7 @@ struct Stored<'a> {
     plan: &'a ExecutionPlan,
     bindings: &'a Arena<OperatorId, Binding>,
     operands: &'a [i32],
+    relocations: &'a [Relocation],
 }
 
 #[derive(Deserialize)]
@@ -42,6 +45,7 @@ struct Loaded {
     plan: ExecutionPlan,
     bindings: Arena<OperatorId, Binding>,
     operands: Vec<i32>,
+    relocations: Vec<Relocation>,
 }
 
 impl TargetPlan {
@@ -62,8 +66,21 @@ impl TargetPlan {
         Ok(Self { plan: verified(target, plan)?, ..self.clone() })
     }
 
+    /// That of every other launch, in which states and what they become lie in each other's places; none where all launches are
+    /// alike.
+    pub fn exchanged(&self) -> Option<Self> {
+        let plan = self.plan.exchanged()?;
+        let mut other = Self { plan, ..self.clone() };
+        for Relocation { operand, elements } in &mut other.relocations {
+            other.operands[*operand as usize] += *elements;
+            *elements = -*elements;
+        }
+        Some(other)
+    }
+
     pub(super) fn encode(&self, target: BundleTarget) -> Result<Vec<u8>, BundleError> {
-        let stored = Stored { plan: self.plan.plan(), bindings: &self.bindings, operands: &self.operands };
+        let Self { plan, bindings, operands, relocations, .. } = self;
+        let stored = Stored { plan: plan.plan(), bindings, operands, relocations };
         super::decode::encode(EntryName::Plan(target), &stored)
     }
 
@@ -116,8 +133,21 @@ impl TargetPlan {
             return Err(unsound("its operators have no kernels"));
         }
         drop(operators);
-        Ok(Self { plan, bindings: loaded.bindings, operands: loaded.operands, reason: record.backend_reason.clone() })
+        let Loaded { bindings, operands, relocations, .. } = loaded;
+        if !are_sound(&relocations, &operands) {
+            return Err(unsound("an operand is moved that is none"));
+        }
+        Ok(Self { plan, bindings, operands, relocations, reason: record.backend_reason.clone() })
     }
+}
+
+/// Whether every relocation is of an operand that has room for it, and none of the same as another.
+fn are_sound(relocations: &[Relocation], operands: &[i32]) -> bool {
+    let has_room = |relocation: &Relocation| {
+        let own = operands.get(relocation.operand as usize);
+        relocation.elements != i32::MIN && own.is_some_and(|own| own.checked_add(relocation.elements).is_some())
+    };
+    relocations.iter().all(has_room) && relocations.is_sorted_by(|one, next| one.operand < next.operand)
 }
 
 /// The plan in an entry, not verified.

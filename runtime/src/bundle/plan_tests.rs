@@ -82,7 +82,17 @@ fn case(target: BundleTarget, plan: ExecutionPlan, bindings: Arena<OperatorId, B
         counters: plan.plan().arrivals().len() as u32,
         minimum_driver: None,
     };
-    Case { target, plan: TargetPlan { plan, bindings, operands: Vec::new(), reason: BackendReason::Asked }, record }
+    Case {
+        target,
+        plan: TargetPlan {
+            plan,
+            bindings,
+            operands: Vec::new(),
+            relocations: Vec::new(),
+            reason: BackendReason::Asked,
+        },
+        record,
+    }
 }
 
 #[test]

@@ -24,7 +24,9 @@ use super::graph::{Graph, Recorded, Shape};
 use super::launches::Addresses;
 use super::memory::{Buffer, Context, Event, Module, Stream};
 use crate::bundle::{DeviceCode, TargetPlan};
-use crate::session::{SPOILED, Session, SessionError, check_inputs, check_records, input_types, output, place, states};
+use crate::session::{
+    SPOILED, Session, SessionError, Turns, check_inputs, check_records, input_types, output, place, states,
+};
 use crate::session_memory::{SessionMemory, tagged_element, tagged_values};
 
 /// The entry that walks streams.
@@ -60,7 +62,7 @@ impl Default for CudaOptions {
 pub struct CudaSession {
     // Never freed after a launch that did not end: freeing would wait for it.
     loaded: ManuallyDrop<Loaded>,
-    plan: TargetPlan,
+    turns: Turns,
     options: CudaOptions,
     threads: u32,
     shared_bytes: u32,
@@ -82,8 +84,8 @@ enum State {
 enum Launched {
     /// The entry of a persistent program, once, cooperatively.
     Cooperative(sys::CUfunction),
-    /// A graph, made for a limit of waits.
-    Graph { graph: Graph, shape: Shape, wait_limit: Duration, clock: Clock },
+    /// A graph for each turn, made for a limit of waits.
+    Graphs { graphs: Vec<Graph>, shape: Shape, wait_limit: Duration, clock: Clock },
 }
 
 /// What records when a launch begins and ends.
@@ -110,20 +112,22 @@ struct Buffers {
     weights: Buffer,
     stream_start: Buffer,
     instructions: Buffer,
-    operands: Buffer,
+    /// Those of each turn.
+    operands: Vec<Buffer>,
     control: Buffer,
     counters: Buffer,
     status: Buffer,
 }
 
 impl Buffers {
-    fn addresses(&self) -> Addresses {
+    /// What the launches of a turn read and write.
+    fn addresses(&self, turn: usize) -> Addresses {
         Addresses {
             arena: self.arena.address(),
             weights: self.weights.address(),
             stream_start: self.stream_start.address(),
             instructions: self.instructions.address(),
-            operands: self.operands.address(),
+            operands: self.operands[turn].address(),
             control: self.control.address(),
             counters: self.counters.address(),
             status: self.status.address(),
@@ -184,12 +188,13 @@ impl CudaSession {
             (plan.clone(), vec![format!("{} runs {} nodes of a graph", device.name, shape.launches.len())])
         };
         let shape = Shape { launches: plan.tables().launches, ..shape };
-        let (loaded, refused) = load(&plan, weights, shape, options.wait_limit, context, module)?;
+        let turns = Turns::new(plan);
+        let (loaded, refused) = load(&turns, weights, shape, options.wait_limit, context, module)?;
         let mut notes = notes;
         notes.extend(refused.map(|error| format!("times have a part of the host in them: {error}")));
         let mut session = Self {
             loaded: ManuallyDrop::new(loaded),
-            plan,
+            turns,
             options,
             threads: code.threads,
             shared_bytes: code.shared_bytes,
@@ -205,15 +210,15 @@ impl CudaSession {
         if self.state == State::Lost {
             return Err(CudaError::Poisoned);
         }
-        let memory = counters(self.plan.plan.plan(), epoch);
+        let memory = counters(self.turns.plan(), epoch);
         self.loaded.buffers.control.write(0, bytemuck::cast_slice(&memory.control))?;
         self.loaded.buffers.counters.write(0, bytemuck::cast_slice(&memory.counters))?;
         self.loaded.buffers.status.zero()?;
-        for (range, tag) in tagged_values(&self.plan.plan.plan().memory) {
+        for (range, tag) in tagged_values(&self.turns.plan().memory) {
             let tagged = tagged_element(epoch, tag).repeat(range.len() / TAGGED_BYTES);
             self.loaded.buffers.arena.write(range.start, &tagged)?;
         }
-        let records = self.plan.plan.plan().memory.index_records.range();
+        let records = self.turns.plan().memory.index_records.range();
         self.loaded.buffers.arena.write(records.start, &vec![0; records.len()])?;
         self.state = State::Ready;
         Ok(())
@@ -222,12 +227,11 @@ impl CudaSession {
     /// Makes the graph anew where waits are to give up after another time than it was made for.
     fn keep_limit(&mut self) -> Result<(), CudaError> {
         let limit = self.options.wait_limit;
-        let addresses = self.loaded.buffers.addresses();
-        let Loaded { launched, module, begin, end, .. } = &mut *self.loaded;
-        if let Launched::Graph { graph, shape, wait_limit, clock } = launched
+        let Loaded { buffers, launched, module, begin, end, .. } = &mut *self.loaded;
+        if let Launched::Graphs { graphs, shape, wait_limit, clock } = launched
             && *wait_limit != limit
         {
-            *graph = Graph::new(module, shape, &addresses, limit, clock.events(begin, end))?;
+            *graphs = make_graphs(module, shape, buffers, limit, clock.events(begin, end))?;
             *wait_limit = limit;
         }
         Ok(())
@@ -247,11 +251,12 @@ impl CudaSession {
     /// Puts a launch into the stream.
     fn enqueue(&self) -> Result<(), CudaError> {
         let Loaded { launched, begin, end, stream, .. } = &*self.loaded;
+        let turn = self.turns.turn();
         match launched {
-            Launched::Graph { graph, clock: Clock::Nodes, .. } => graph.launch(stream),
-            Launched::Graph { graph, clock: Clock::Stream, .. } => {
+            Launched::Graphs { graphs, clock: Clock::Nodes, .. } => graphs[turn].launch(stream),
+            Launched::Graphs { graphs, clock: Clock::Stream, .. } => {
                 begin.record(stream)?;
-                graph.launch(stream)?;
+                graphs[turn].launch(stream)?;
                 end.record(stream)
             }
             Launched::Cooperative(function) => {
@@ -264,8 +269,8 @@ impl CudaSession {
 
     fn launch_cooperative(&self, function: sys::CUfunction) -> Result<(), CudaError> {
         let loaded = &*self.loaded;
-        let mut arguments = loaded.buffers.addresses().of_streams(0, 0, self.options.wait_limit);
-        let units = self.plan.plan.plan().units() as u32;
+        let mut arguments = loaded.buffers.addresses(self.turns.turn()).of_streams(0, 0, self.options.wait_limit);
+        let units = self.turns.plan().units() as u32;
         let mut parameters = [(&raw mut arguments).cast::<c_void>()];
         // SAFETY: the entry takes one `ww_arguments` by value, which `StreamArguments` mirrors; the driver copies it before it
         // returns. All addresses are of live allocations of the sizes that the verified plan asks for, and nothing
@@ -328,7 +333,7 @@ impl CudaSession {
 impl CudaSession {
     /// What the launch has recorded of faulty indices, which is then forgotten.
     fn check_indices(&mut self) -> Result<(), SessionError> {
-        let memory = &self.plan.plan.plan().memory;
+        let memory = &self.turns.plan().memory;
         let records = memory.index_records.range();
         if records.is_empty() {
             return Ok(());
@@ -346,7 +351,7 @@ impl CudaSession {
 
 impl CudaSession {
     fn read_states(&self, part: impl Fn(&PlannedState) -> TensorId) -> Result<Vec<Tensor>, SessionError> {
-        states::read(&self.plan.plan.plan().memory, part, |range| {
+        states::read(&self.turns.plan().memory, part, |range| {
             let mut bytes = vec![0; range.len()];
             self.loaded.buffers.arena.read(range.start, &mut bytes)?;
             Ok(bytes)
@@ -359,8 +364,8 @@ impl Session for CudaSession {
         if self.state != State::Ready {
             return Err(CudaError::Poisoned.into());
         }
-        check_inputs(input_types(&self.plan.plan.plan().memory), inputs)?;
-        let memory = &self.plan.plan.plan().memory;
+        check_inputs(input_types(&self.turns.plan().memory), inputs)?;
+        let memory = &self.turns.plan().memory;
         for (&tensor, input) in memory.inputs.iter().zip(inputs) {
             self.loaded.buffers.arena.write(place(memory, tensor).start, input.bytes())?;
         }
@@ -370,7 +375,7 @@ impl Session for CudaSession {
         // Without a time the outputs are still right.
         let milliseconds = self.loaded.end.milliseconds_since(&self.loaded.begin).ok();
         self.last = milliseconds.map(|milliseconds| Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3));
-        let memory = &self.plan.plan.plan().memory;
+        let memory = &self.turns.plan().memory;
         let read = |&tensor| {
             let range = place(memory, tensor);
             let mut bytes = vec![0; range.len()];
@@ -385,7 +390,7 @@ impl Session for CudaSession {
     }
 
     fn set_states(&mut self, states: &[Tensor]) -> Result<(), SessionError> {
-        let memory = &self.plan.plan.plan().memory;
+        let memory = &self.turns.plan().memory;
         states::check(memory, states)?;
         for (state, tensor) in memory.states.iter().zip(states) {
             self.loaded.buffers.arena.write(place(memory, state.tensor).start, tensor.bytes())?;
@@ -397,9 +402,10 @@ impl Session for CudaSession {
         if self.state != State::Ready {
             return Err(CudaError::Poisoned.into());
         }
-        for StateMove { from, to, bytes } in self.plan.plan.plan().memory.state_moves() {
+        for StateMove { from, to, bytes } in self.turns.plan().memory.state_moves() {
             self.loaded.buffers.arena.copy(from as usize..(from + bytes) as usize, to as usize)?;
         }
+        self.turns.advance();
         Ok(())
     }
 
@@ -431,7 +437,7 @@ impl Session for CudaSession {
         if self.state != State::Ready {
             return Err(CudaError::Poisoned.into());
         }
-        let memory = &self.plan.plan.plan().memory;
+        let memory = &self.turns.plan().memory;
         for &tensor in &memory.outputs {
             self.loaded.buffers.arena.fill(place(memory, tensor), SPOILED)?;
         }
@@ -453,7 +459,7 @@ impl Session for CudaSession {
     }
 
     fn execution_plan(&self) -> Option<&ExecutionPlan> {
-        Some(self.plan.plan.plan())
+        Some(self.turns.plan())
     }
 
     fn set_cold_cache(&mut self, cold: bool) -> Result<bool, SessionError> {
@@ -465,7 +471,7 @@ impl Session for CudaSession {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.plan.choice().into_iter().chain(self.notes.iter().cloned()).collect()
+        self.turns.target_plan().choice().into_iter().chain(self.notes.iter().cloned()).collect()
     }
 }
 
@@ -479,16 +485,18 @@ impl Drop for CudaSession {
 }
 
 fn load(
-    plan: &TargetPlan,
+    turns: &Turns,
     weights: &[u8],
     shape: Shape,
     wait_limit: Duration,
     context: Context,
     module: Module,
 ) -> Result<(Loaded, Option<CudaError>), SessionError> {
-    let (memory, tables) = (&plan.plan.plan().memory, plan.tables());
-    let host = counters(plan.plan.plan(), 1);
-    let words = tables.stream_start.len() + tables.instructions.len() + tables.operands.len() + host.counters.len();
+    let (plan, tables) = (turns.plan(), turns.target_plan().tables());
+    let operands: Vec<Vec<i32>> = turns.all().iter().map(|plan| plan.tables().operands).collect();
+    let (memory, host) = (&plan.memory, counters(plan, 1));
+    let operand_words: usize = operands.iter().map(Vec::len).sum();
+    let words = tables.stream_start.len() + tables.instructions.len() + operand_words + host.counters.len();
     let (needed, free) = (memory.arena_bytes + weights.len() as u64 + 4 * words as u64, context.free_bytes()?);
     if needed > free {
         return Err(CudaError::Memory { needed, free }.into());
@@ -498,24 +506,37 @@ fn load(
         weights: Buffer::holding(weights)?,
         stream_start: Buffer::holding(&tables.stream_start)?,
         instructions: Buffer::holding(&tables.instructions)?,
-        operands: Buffer::holding(&tables.operands)?,
+        operands: operands.iter().map(|own| Buffer::holding(own)).collect::<Result<_, _>>()?,
         control: Buffer::holding(&host.control)?,
         counters: Buffer::holding(&host.counters)?,
         status: Buffer::holding(&host.status)?,
     };
     let (begin, end) = (Event::new()?, Event::new()?);
-    let graph = |clock: Clock| {
-        Graph::new(&module, &shape, &buffers.addresses(), wait_limit, clock.events(&begin, &end))
-            .map(|graph| Launched::Graph { graph, shape: shape.clone(), wait_limit, clock })
-    };
-    let (launched, refused) = match (graph(Clock::Nodes), plan.plan.plan().only_persistent()) {
+    let graphs =
+        |clock: Clock| {
+            make_graphs(&module, &shape, &buffers, wait_limit, clock.events(&begin, &end))
+                .map(|graphs| Launched::Graphs { graphs, shape: shape.clone(), wait_limit, clock })
+        };
+    let (launched, refused) = match (graphs(Clock::Nodes), plan.only_persistent()) {
         (Ok(launched), _) => (launched, None),
         (Err(error), Some(_)) => (Launched::Cooperative(module.function(ENTRY_NAME)?), Some(error)),
-        (Err(error), None) => (graph(Clock::Stream)?, Some(error)),
+        (Err(error), None) => (graphs(Clock::Stream)?, Some(error)),
     };
     let (done, stream) = (Event::new()?, Stream::new()?);
     let loaded = Loaded { buffers, flush: None, launched, begin, end, done, stream, module, _context: context };
     Ok((loaded, refused))
+}
+
+/// The graphs of all turns.
+fn make_graphs(
+    module: &Module,
+    shape: &Shape,
+    buffers: &Buffers,
+    wait_limit: Duration,
+    recorded: Option<Recorded<'_>>,
+) -> Result<Vec<Graph>, CudaError> {
+    let turns = 0..buffers.operands.len();
+    turns.map(|turn| Graph::new(module, shape, &buffers.addresses(turn), wait_limit, recorded)).collect()
 }
 
 /// Control blocks and counters before launch number `epoch`.

@@ -8,11 +8,11 @@ use warpweave_codegen::emulate::{Device as Emulated, LaunchOptions};
 use warpweave_codegen::kernel_ir::Program;
 use warpweave_graph::Tensor;
 use warpweave_plan::plan::ExecutionPlan;
-use warpweave_plan::tables::Tables;
 
 use super::check_records;
 use super::error::SessionError;
 use super::exchange::{check_inputs, input_types, place, read_outputs, run_as, spoil, write_inputs};
+use super::turns::Turns;
 use super::{Session, states};
 use crate::bundle::TargetPlan;
 
@@ -28,8 +28,7 @@ pub struct EmulatorOptions {
 /// A program on the emulator.
 pub struct EmulatorSession {
     program: Program,
-    plan: TargetPlan,
-    tables: Tables,
+    turns: Turns,
     weights: Arc<[u8]>,
     options: EmulatorOptions,
     /// The number of the next launch.
@@ -45,11 +44,9 @@ pub struct EmulatorSession {
 impl EmulatorSession {
     /// A session of `program` that follows `plan`.
     pub fn new(program: Program, plan: TargetPlan, weights: Arc<[u8]>, options: EmulatorOptions) -> Self {
-        let tables = plan.tables();
         Self {
             program,
-            plan,
-            tables,
+            turns: Turns::new(plan),
             weights,
             options,
             epoch: 1,
@@ -62,12 +59,12 @@ impl EmulatorSession {
 
 impl Session for EmulatorSession {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
-        let plan = self.plan.plan.plan();
+        let (plan, tables) = (self.turns.plan(), self.turns.target_plan().tables());
         let memory = &plan.memory;
         check_inputs(input_types(memory), inputs)?;
         let arena = memory.arena_bytes as usize;
         let counters = plan.arrivals().len();
-        let mut device = Emulated::new(&self.program, &self.tables, &self.weights, arena, counters)
+        let mut device = Emulated::new(&self.program, &tables, &self.weights, arena, counters)
             .map_err(|error| SessionError::Internal(error.to_string()))?;
         device.restart(self.epoch);
         let initialised: Vec<_> = memory.live_in().map(|tensor| place(memory, tensor)).collect();
@@ -108,14 +105,15 @@ impl Session for EmulatorSession {
     }
 
     fn set_states(&mut self, states: &[Tensor]) -> Result<(), SessionError> {
-        states::check(&self.plan.plan.plan().memory, states)?;
+        states::check(&self.turns.plan().memory, states)?;
         self.states = states.to_vec();
         Ok(())
     }
 
     fn advance(&mut self) -> Result<(), SessionError> {
-        let memory = &self.plan.plan.plan().memory;
+        let memory = &self.turns.plan().memory;
         self.states = states::read(memory, |state| state.next, |range| Ok(self.arena[range].to_vec()))?;
+        self.turns.advance();
         Ok(())
     }
 
@@ -134,12 +132,12 @@ impl Session for EmulatorSession {
     }
 
     fn execution_plan(&self) -> Option<&ExecutionPlan> {
-        Some(self.plan.plan.plan())
+        Some(self.turns.plan())
     }
 
     fn notes(&self) -> Vec<String> {
-        let run_as = run_as(self.plan.plan.plan());
+        let run_as = run_as(self.turns.plan());
         let emulated = format!("emulated {run_as} under {} interleavings", self.options.interleavings.max(1));
-        self.plan.choice().into_iter().chain([emulated]).collect()
+        self.turns.target_plan().choice().into_iter().chain([emulated]).collect()
     }
 }

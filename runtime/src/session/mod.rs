@@ -18,6 +18,7 @@ mod emulator;
 pub mod missing_wait;
 #[cfg(feature = "compile")]
 mod text;
+mod turns;
 
 use std::fmt;
 use std::ops::Range;
@@ -43,6 +44,7 @@ pub use reference::ReferenceSession;
 pub use emulator::{EmulatorOptions, EmulatorSession};
 #[cfg(feature = "compile")]
 pub use text::TextSession;
+pub(crate) use turns::Turns;
 
 /// For so long a device should be busy before times are taken of it: an idle one has low clocks.
 pub const CLOCK_RAMP: Duration = Duration::from_millis(25);

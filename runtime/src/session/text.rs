@@ -8,11 +8,12 @@ use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::print::cuda;
 use warpweave_graph::Tensor;
 use warpweave_plan::plan::ExecutionPlan;
-use warpweave_plan::tables::Tables;
+use warpweave_plan::plan::states::StateMove;
 
 use super::check_records;
 use super::error::SessionError;
 use super::exchange::{check_inputs, input_types, read_outputs, run_as, spoil, write_inputs};
+use super::turns::Turns;
 use super::{Session, states};
 use crate::bundle::TargetPlan;
 use crate::session_memory::SessionMemory;
@@ -26,8 +27,7 @@ pub struct TextSession {
     program: TextProgram,
     threads: u32,
     shared_bytes: u32,
-    plan: TargetPlan,
-    tables: Tables,
+    turns: Turns,
     weights: Arc<[u8]>,
     state: SessionMemory,
     wait_limit: Duration,
@@ -36,24 +36,24 @@ pub struct TextSession {
 impl TextSession {
     /// Prints and compiles `program`, which follows `plan`.
     pub fn new(program: &Program, plan: TargetPlan, weights: Arc<[u8]>) -> Result<Self, SessionError> {
-        let tables = plan.tables();
         let (threads, shared_bytes) = (program.threads, program.shared_bytes());
         let program = TextProgram::compile(&cuda(program), None)?;
-        let state = memory_at(&plan, 1);
-        Ok(Self { program, threads, shared_bytes, plan, tables, weights, state, wait_limit: WAIT_LIMIT })
+        let state = memory_at(plan.plan.plan(), 1);
+        let turns = Turns::new(plan);
+        Ok(Self { program, threads, shared_bytes, turns, weights, state, wait_limit: WAIT_LIMIT })
     }
 }
 
 impl Session for TextSession {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
-        let plan = self.plan.plan.plan();
+        let (plan, tables) = (self.turns.plan(), self.turns.target_plan().tables());
         let memory = &plan.memory;
         check_inputs(input_types(memory), inputs)?;
         write_inputs(memory, inputs, &mut self.state.arena);
         let launch = TextLaunch {
             threads: self.threads,
             shared_bytes: self.shared_bytes,
-            tables: &self.tables,
+            tables: &tables,
             weights: &self.weights,
             launches: 1,
             wait_limit: self.wait_limit,
@@ -61,7 +61,7 @@ impl Session for TextSession {
         };
         if let Err(error) = self.program.run(launch, &mut self.state) {
             let found = states::read(memory, |state| state.tensor, |range| Ok(self.state.arena[range].to_vec()))?;
-            self.state = memory_at(&self.plan, 1);
+            self.state = memory_at(plan, 1);
             states::write(memory, &found, &mut self.state.arena);
             return Err(error.into());
         }
@@ -73,21 +73,23 @@ impl Session for TextSession {
     }
 
     fn states(&mut self) -> Result<Vec<Tensor>, SessionError> {
-        let memory = &self.plan.plan.plan().memory;
+        let memory = &self.turns.plan().memory;
         states::read(memory, |state| state.tensor, |range| Ok(self.state.arena[range].to_vec()))
     }
 
     fn set_states(&mut self, states: &[Tensor]) -> Result<(), SessionError> {
-        let memory = &self.plan.plan.plan().memory;
+        let memory = &self.turns.plan().memory;
         states::check(memory, states)?;
         states::write(memory, states, &mut self.state.arena);
         Ok(())
     }
 
     fn advance(&mut self) -> Result<(), SessionError> {
-        let memory = &self.plan.plan.plan().memory;
-        let next = states::read(memory, |state| state.next, |range| Ok(self.state.arena[range].to_vec()))?;
-        self.set_states(&next)
+        for StateMove { from, to, bytes } in self.turns.plan().memory.state_moves() {
+            self.state.arena.copy_within(from as usize..(from + bytes) as usize, to as usize);
+        }
+        self.turns.advance();
+        Ok(())
     }
 
     fn set_wait_limit(&mut self, limit: Duration) -> bool {
@@ -100,27 +102,27 @@ impl Session for TextSession {
     }
 
     fn spoil_outputs(&mut self) -> Result<bool, SessionError> {
-        spoil(&self.plan.plan.plan().memory, &mut self.state.arena);
+        spoil(&self.turns.plan().memory, &mut self.state.arena);
         Ok(true)
     }
 
     fn start_at(&mut self, epoch: i32) -> Result<bool, SessionError> {
-        self.state = memory_at(&self.plan, epoch);
+        self.state = memory_at(self.turns.plan(), epoch);
         Ok(true)
     }
 
     fn execution_plan(&self) -> Option<&ExecutionPlan> {
-        Some(self.plan.plan.plan())
+        Some(self.turns.plan())
     }
 
     fn notes(&self) -> Vec<String> {
-        self.plan.choice().into_iter().chain([format!("the text runs {}", run_as(self.plan.plan.plan()))]).collect()
+        let choice = self.turns.target_plan().choice();
+        choice.into_iter().chain([format!("the text runs {}", run_as(self.turns.plan()))]).collect()
     }
 }
 
 /// The memory of a session whose next launch is number `epoch`.
-fn memory_at(plan: &TargetPlan, epoch: i32) -> SessionMemory {
-    let plan = plan.plan.plan();
+fn memory_at(plan: &ExecutionPlan, epoch: i32) -> SessionMemory {
     let arrivals = plan.arrivals();
     let arena = vec![0; plan.memory.arena_bytes as usize];
     let memory = SessionMemory::new(arena, arrivals.len());

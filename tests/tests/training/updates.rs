@@ -7,7 +7,7 @@ use warpweave::bench::OptimizerTraffic;
 use warpweave::frontend::{ImportOptions, NameFilter};
 use warpweave::graph::program::{Phase, Source, TensorId, TensorProgram};
 use warpweave::graph::training::{Loss, Objective, Optimizer, StepOptions};
-use warpweave::plan::plan::BUFFER_ALIGNMENT;
+use warpweave::plan::verify::verify;
 use warpweave::runtime::bundle::{BundleTarget, StateRole};
 use warpweave::runtime::target::Target;
 use warpweave::training::TrainingRequest;
@@ -57,15 +57,20 @@ fn check(model: &str, (name, optimizer, least): (&str, Optimizer, u64)) {
     assert!(passes <= most, "{name}: the updates take {passes} rOperators, more than one a tensor, {most}");
 }
 
-/// The profile's count agrees: kernels move little more than they must, and all states move at once.
+/// The profile's count agrees: kernels move little more than they must, and no state is moved, since all are exchanged; the
+/// plan of the other launches is right, too.
 fn check_traffic(part: &TargetPart, name: &str) {
     let plan = part.plan.plan.plan();
     let OptimizerTraffic { bytes, moved_bytes, least_bytes } = OptimizerTraffic::of(plan);
     assert!(bytes as f64 <= MOST_TRAFFIC * least_bytes as f64, "{name}: {bytes} bytes, {least_bytes} are needed");
-    assert_eq!(plan.memory.state_moves().len(), 1, "{name}: states are neighbours");
-    let states = plan.memory.states.iter().map(|state| plan.memory.tensors[state.tensor].bytes());
-    let (kept, gaps) = (states.sum::<u64>(), BUFFER_ALIGNMENT * plan.memory.states.len() as u64);
-    assert!((2 * kept..=2 * (kept + gaps)).contains(&moved_bytes), "{name}: {moved_bytes} bytes are moved of {kept}");
+    assert_eq!((plan.memory.state_moves(), moved_bytes), (Vec::new(), 0), "{name}");
+    let exchanged = part.plan.exchanged().expect("states are exchanged");
+    assert_eq!(exchanged.exchanged().as_ref(), Some(&part.plan), "{name}: twice is never");
+    assert_eq!(exchanged.relocations.len(), part.plan.relocations.len());
+    let states = plan.memory.states.iter();
+    assert!(exchanged.relocations.len() >= 2 * states.len(), "{name}: every state is read and written somewhere");
+    let evidence = verify(exchanged.plan.plan().clone()).expect("the other launches are ordered, too").evidence();
+    assert_eq!(evidence, part.plan.plan.evidence(), "{name}");
 }
 
 fn phase(program: &TensorProgram, tensor: TensorId) -> Phase {

@@ -60,9 +60,8 @@ impl Row {
         let output = stage.output.as_ref().expect("a verified plan writes what a procedure computes");
         let tensor = body.outputs[output.position];
         let layout = &emitter.memory.tensors[tensor].layout;
-        let (_, first) = emitter.place(tensor);
         let offset = Index::linear(&output.index, &layout.strides, layout.offset);
-        let base = emitter.operand(first + offset.offset())?;
+        let base = emitter.element(tensor, offset.offset())?;
         let relative = offset.plus(-offset.offset());
         let index = self.point(place, Expression::i32(0)).index(emitter, &stage.expr, &relative)?;
         Ok(add(index, base))

@@ -192,10 +192,9 @@ impl Fetcher {
         offsets: &[i64],
     ) -> Result<Address, LowerError> {
         let tensor = emitter.body().operands[operand];
-        let (_, first) = emitter.place(tensor);
         let layout = &emitter.memory.tensors[tensor].layout;
         let linear = Index::linear(index, &layout.strides, layout.offset);
-        let start = emitter.operand(first + linear.offset())?;
+        let start = emitter.element(tensor, linear.offset())?;
         let relative = linear.plus(-linear.offset());
         let at = Coordinates { axes: &self.axes, places: &self.places };
         let start = match relative.terms() {

@@ -1,21 +1,51 @@
 //! What lives between launches, and what a launch finds and leaves.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 use warpweave_graph::program::TensorId;
 
-use super::{BUFFER_ALIGNMENT, MemoryPlan};
+use super::{BUFFER_ALIGNMENT, Buffer, BufferSpace, MemoryPlan};
 
 /// A tensor that lives between launches and that each launch replaces. Both tensors have a buffer of their own in the arena
 /// and the same type.
 ///
-/// Whoever runs the plan writes the initial value before the first launch, and moves what every `next` holds to its `tensor`
-/// after each launch, as if all were moved at once.
+/// Whoever runs the plan writes the initial value before the first launch. After each launch, the two of an [`Exchange`]
+/// change places, and of all others what `next` holds is moved to `tensor`, as if all were moved at once.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct PlannedState {
     /// What a launch reads.
     pub tensor: TensorId,
     /// What the next launch reads in its place.
     pub next: TensorId,
+}
+
+/// The states whose places and those of what they become are exchanged after each launch, so that nothing is moved: both
+/// are of the same size, and nothing else lies there at any time.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Exchange {
+    /// Both of each pair, with the other one.
+    others: BTreeMap<TensorId, TensorId>,
+}
+
+impl Exchange {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.others.is_empty()
+    }
+
+    /// What has the place of a root in every other launch.
+    pub fn other(&self, root: TensorId) -> Option<TensorId> {
+        self.others.get(&root).copied()
+    }
+
+    /// Elements from the place of a root to that of the other one.
+    pub fn elements(&self, memory: &MemoryPlan, root: TensorId) -> Option<i32> {
+        let other = &memory.tensors[self.other(root)?];
+        let own = &memory.tensors[root];
+        let (from, to) = own.buffer.zip(other.buffer)?;
+        i32::try_from((to.offset as i64 - from.offset as i64) / own.pitch() as i64).ok()
+    }
 }
 
 /// Bytes of the arena that are moved when a launch has ended.
@@ -38,12 +68,67 @@ impl StateMove {
 }
 
 impl MemoryPlan {
+    /// The states that are exchanged.
+    pub fn exchange(&self) -> Exchange {
+        if self.states.is_empty() {
+            return Exchange::default();
+        }
+        let alone = self.alone();
+        let mut uses: BTreeMap<TensorId, usize> = BTreeMap::new();
+        for tensor in self.states.iter().flat_map(|state| [state.tensor, state.next]) {
+            *uses.entry(tensor).or_default() += 1;
+        }
+        let lies_alone = |tensor: &TensorId| uses[tensor] == 1 && alone.contains(tensor);
+        let pairs = self.states.iter().filter(|&&PlannedState { tensor, next }| {
+            let (own, other) = (&self.tensors[tensor], &self.tensors[next]);
+            let is_alike = own.layout.strides == other.layout.strides && own.pitch() == other.pitch();
+            is_alike && own.ty == other.ty && [tensor, next].iter().all(lies_alone)
+        });
+        let others = pairs.flat_map(|state| [(state.tensor, state.next), (state.next, state.tensor)]);
+        Exchange { others: others.collect() }
+    }
+
+    /// The roots with aligned bytes of the arena that no other root shares.
+    fn alone(&self) -> BTreeSet<TensorId> {
+        let lies_in_arena = |buffer: &Buffer| buffer.space == BufferSpace::Arena && buffer.bytes > 0;
+        let roots = self.tensors.iter().filter(|(id, tensor)| tensor.layout.root == *id);
+        let mut placed: Vec<(u64, u64, TensorId)> = roots
+            .filter_map(|(id, tensor)| Some((id, tensor.buffer.filter(lies_in_arena)?)))
+            .map(|(id, buffer)| (buffer.offset, buffer.offset + buffer.bytes, id))
+            .collect();
+        placed.sort_unstable();
+        let mut alone = BTreeSet::new();
+        let mut end_before = 0;
+        for (number, &(offset, end, id)) in placed.iter().enumerate() {
+            let ends_first = placed.get(number + 1).is_none_or(|&(next, ..)| end <= next);
+            if end_before <= offset && ends_first && offset % BUFFER_ALIGNMENT == 0 {
+                alone.insert(id);
+            }
+            end_before = end_before.max(end);
+        }
+        alone
+    }
+
+    /// The memory of every other launch: the states of the exchange and what they become lie in each other's places.
+    pub fn exchanged(&self) -> Self {
+        let exchange = self.exchange();
+        let mut memory = self.clone();
+        for tensor in memory.tensors.values_mut() {
+            if let Some(other) = exchange.other(tensor.layout.root) {
+                tensor.buffer = self.tensors[other].buffer;
+            }
+        }
+        memory
+    }
+
     /// What is moved after each launch, neighbours at once. Nothing lies between two buffers that are less than an alignment apart.
     pub fn state_moves(&self) -> Vec<StateMove> {
+        let exchange = self.exchange();
         let mut moves: Vec<StateMove> = Vec::new();
-        for state in &self.states {
+        for state in self.states.iter().filter(|state| exchange.other(state.tensor).is_none()) {
             let [from, to] = [state.next, state.tensor].map(|tensor| self.tensors[tensor].buffer);
-            let Some((from, to)) = from.zip(to).filter(|(from, _)| from.bytes > 0) else { continue };
+            let moves_bytes = |(from, to): &(Buffer, Buffer)| from.bytes > 0 && from.offset != to.offset;
+            let Some((from, to)) = from.zip(to).filter(moves_bytes) else { continue };
             let own = StateMove { from: from.offset, to: to.offset, bytes: from.bytes };
             match moves.last_mut().filter(|last| last.reaches(&own)) {
                 Some(last) => last.bytes = own.to - last.to + own.bytes,
@@ -72,15 +157,14 @@ impl MemoryPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Buffer, BufferSpace, EdgeKind, PlannedTensor};
+    use crate::plan::{EdgeKind, PlannedTensor};
     use warpweave_graph::ElementType;
     use warpweave_graph::arena::Id;
     use warpweave_graph::types::TensorType;
     use warpweave_graph::views::Layout;
 
-    /// The moves of states at the first places that become what is at the second, so many bytes each.
-    #[track_caller]
-    fn check(states: &[(u64, u64, u64)], expected: &[(u64, u64, u64)]) {
+    /// A memory of states at the first places that become what is at the second, so many bytes each.
+    fn memory(states: &[(u64, u64, u64)]) -> MemoryPlan {
         let mut memory = MemoryPlan::default();
         for &(place, next, bytes) in states {
             let [tensor, next] = [place, next].map(|offset| {
@@ -91,20 +175,68 @@ mod tests {
             });
             memory.states.push(PlannedState { tensor, next });
         }
+        memory
+    }
+
+    /// The moves of such states.
+    #[track_caller]
+    fn check(states: &[(u64, u64, u64)], expected: &[(u64, u64, u64)]) {
         let expected = expected.iter().map(|&(from, to, bytes)| StateMove { from, to, bytes });
-        assert_eq!(memory.state_moves(), expected.collect::<Vec<_>>());
+        assert_eq!(memory(states).state_moves(), expected.collect::<Vec<_>>());
+    }
+
+    /// Which of such states are exchanged.
+    #[track_caller]
+    fn check_exchange(states: &[(u64, u64, u64)], expected: &[bool]) {
+        let memory = memory(states);
+        let (exchange, exchanged) = (memory.exchange(), memory.exchanged());
+        for (state, &expected) in memory.states.iter().zip(expected) {
+            let offset = |memory: &MemoryPlan, tensor| memory.tensors[tensor].buffer.map_or(0, |buffer| buffer.offset);
+            let [own, next] = [state.tensor, state.next].map(|tensor| offset(&memory, tensor));
+            let after = [state.tensor, state.next].map(|tensor| offset(&exchanged, tensor));
+            assert_eq!(after, if expected { [next, own] } else { [own, next] }, "{states:?}");
+            let elements = (next as i64 - own as i64) / ElementType::F32.bytes() as i64;
+            let found = [state.tensor, state.next].map(|tensor| exchange.elements(&memory, tensor).map(i64::from));
+            assert_eq!(found, if expected { [Some(elements), Some(-elements)] } else { [None; 2] }, "{states:?}");
+        }
+        assert_eq!(exchanged.exchanged(), memory, "twice is never");
+    }
+
+    #[test]
+    fn what_lies_alone_is_exchanged_and_nothing_is_moved() {
+        let alone = [(0, 1024, 500), (512, 1536, 8), (768, 1792, 256)];
+        check_exchange(&alone, &[true; 3]);
+        check(&alone, &[]);
+    }
+
+    #[test]
+    fn what_shares_bytes_or_lies_anywhere_is_moved() {
+        check_exchange(&[(0, 256, 256), (512, 768, 16), (1024, 768, 16)], &[true, false, false]);
+        check_exchange(&[(0, 512, 512), (256, 1024, 16)], &[false, false]);
+        check_exchange(&[(16, 512, 16), (1024, 1048, 16), (0, 256, 0)], &[false; 3]);
+        check(&[(0, 256, 256), (512, 768, 16), (1024, 768, 16)], &[(768, 512, 16), (768, 1024, 16)]);
+    }
+
+    #[test]
+    fn a_tensor_of_several_states_is_moved() {
+        let mut shared = memory(&[(0, 256, 16), (512, 768, 16), (1024, 1280, 16)]);
+        shared.states[1].next = shared.states[0].next;
+        assert_eq!(shared.exchange().others.len(), 2, "the third pair");
+        shared.states[2].next = shared.states[2].tensor;
+        assert!(shared.exchange().is_empty());
+        assert_eq!(shared.state_moves().len(), 2, "what stays what it was is not moved");
     }
 
     #[test]
     fn neighbours_move_at_once() {
-        check(&[(0, 1024, 500), (512, 1536, 8), (768, 1792, 256)], &[(1024, 0, 1024)]);
+        check(&[(16, 1040, 500), (528, 1552, 8), (784, 1808, 256)], &[(1040, 16, 1024)]);
     }
 
     #[test]
     fn what_lies_apart_or_in_another_order_moves_by_itself() {
-        check(&[(0, 1024, 256), (512, 1280, 256)], &[(1024, 0, 256), (1280, 512, 256)]);
-        check(&[(256, 1024, 256), (0, 1280, 256)], &[(1024, 256, 256), (1280, 0, 256)]);
-        check(&[(0, 2048, 16), (512, 2560, 16)], &[(2048, 0, 16), (2560, 512, 16)]);
-        check(&[(0, 256, 0)], &[]);
+        check(&[(16, 1040, 256), (528, 1296, 256)], &[(1040, 16, 256), (1296, 528, 256)]);
+        check(&[(272, 1040, 256), (16, 1296, 256)], &[(1040, 272, 256), (1296, 16, 256)]);
+        check(&[(16, 2064, 16), (528, 2576, 16)], &[(2064, 16, 16), (2576, 528, 16)]);
+        check(&[(16, 272, 0)], &[]);
     }
 }

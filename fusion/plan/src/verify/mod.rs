@@ -63,6 +63,16 @@ impl Verified {
     pub fn evidence(&self) -> Evidence {
         self.evidence
     }
+
+    /// The plan of every other launch, where states and what they become lie in each other's places; none where no states
+    /// are exchanged. What was proved of the one holds of the other, because nothing else ever lies there.
+    pub fn exchanged(&self) -> Option<Self> {
+        if self.plan.memory.exchange().is_empty() {
+            return None;
+        }
+        let plan = ExecutionPlan { memory: self.plan.memory.exchanged(), ..self.plan.clone() };
+        Some(Self { plan, evidence: self.evidence })
+    }
 }
 
 /// Verifies a plan; all violations that are found, in a stable order, if there are any.

@@ -305,7 +305,8 @@ fn most_at_once(lives: &[Life]) -> u64 {
     most
 }
 
-/// Buffers for states and, behind all of them and in the same order, for what they become, so that they are moved at once.
+/// Buffers for states and, behind all of them and in the same order, for what they become. Nothing shares their bytes, so that
+/// they are exchanged between launches.
 fn blocks_of_states(memory: &MemoryPlan, lives: &mut Vec<Life>) -> Vec<(Life, Buffer)> {
     let mut taken: BTreeMap<TensorId, Life> = BTreeMap::new();
     let named: BTreeSet<TensorId> = memory.states.iter().flat_map(|state| [state.tensor, state.next]).collect();
@@ -324,7 +325,7 @@ fn blocks_of_states(memory: &MemoryPlan, lives: &mut Vec<Life>) -> Vec<(Life, Bu
             let Some(life) = taken.remove(&tensor) else { continue };
             let buffer = Buffer { space: BufferSpace::Arena, offset, bytes: life.bytes };
             offset = (offset + life.bytes.max(1)).next_multiple_of(BUFFER_ALIGNMENT);
-            placed.push((life, buffer));
+            placed.push((Life { sharing: None, ..life }, buffer));
         }
     }
     lives.extend(taken.into_values());
