@@ -35,9 +35,18 @@ pub struct ContractionModel<'b> {
     factors: [Evaluation; 2],
     /// The tile axes of both sides.
     axes: [Vec<usize>; 2],
+    /// What a point of both factors' tiles takes, by the shape as far as that follows from it.
+    points: RefCell<FxHashMap<ContractionShape, [PointLoads; 2]>>,
     sides: RefCell<FxHashMap<SideKey, SideLoad>>,
     fetched: RefCell<Known<(AxisClass, SideLoad, Vec<usize>)>>,
     finished: RefCell<Known<(ContractionShape, Vec<usize>)>>,
+}
+
+/// The words that a warp reads of a factor's tile a point of the reduction: as many as there are, and with those of conflicts.
+#[derive(Clone, Copy)]
+struct PointLoads {
+    ideal: f64,
+    served: f64,
 }
 
 const SIDES: [AxisClass; 2] = [AxisClass::Row, AxisClass::Column];
@@ -58,6 +67,7 @@ impl<'b> ContractionModel<'b> {
             factors: SIDES.map(|class| Evaluation::new(&body.stages[0], contraction.factor(class), &[])),
             axes: SIDES.map(|class| contraction.tile_axes(body, class)),
             contraction,
+            points: RefCell::default(),
             sides: RefCell::default(),
             fetched: RefCell::default(),
             finished: RefCell::default(),
@@ -105,17 +115,7 @@ impl<'b> ContractionModel<'b> {
     /// The products of one tile, and the loads from shared memory that they take.
     fn products_of_tile(&self, shape: &ContractionShape) -> KernelCounts {
         let steps = (self.length().div_ceil(shape.k_tile) * shape.k_tile / shape.k_slices) as f64;
-        let storage = self.contraction.numerics().storage;
-        let per_warp = |words: fn(usize, &ContractionShape) -> usize, width: usize, elements: usize| {
-            let first: [u64; WARP] =
-                std::array::from_fn(|lane| (words(lane, shape) * storage.bytes() / WORD_BYTES) as u64);
-            let width = SharedWidth::of_elements(width, storage);
-            let ideal = (elements * storage.bytes()).div_ceil(WORD_BYTES) as f64;
-            (ideal, ideal * conflict_degree(&first, width))
-        };
-        let rows = per_warp(|lane, shape| shape.place_of(lane).0 * shape.row_width(), shape.row_width(), shape.rows);
-        let columns =
-            per_warp(|lane, shape| shape.place_of(lane).1 * shape.column_width, shape.column_width, shape.columns);
+        let [rows, columns] = self.point_loads(shape);
         let (threads, warps) = (shape.block_size().threads() as f64, shape.block_size().warps() as f64);
         let finish = shape.finish().expect("slices divide a thread's elements");
         // What all slices have left of the elements that a thread finishes.
@@ -127,10 +127,32 @@ impl<'b> ContractionModel<'b> {
             operations: if is_integer { 0.0 } else { products },
             integer_operations: if is_integer { products } else { 0.0 },
             shared_loads: threads * (steps * (shape.rows + shape.columns) as f64 + parts),
-            shared_ideal: warps * (steps * (rows.0 + columns.0) + parts),
-            shared_wavefronts: warps * (steps * (rows.1 + columns.1) + parts),
+            shared_ideal: warps * (steps * (rows.ideal + columns.ideal) + parts),
+            shared_wavefronts: warps * (steps * (rows.served + columns.served) + parts),
             ..KernelCounts::default()
         }
+    }
+
+    /// What a warp reads of both factors' tiles a point of the reduction.
+    fn point_loads(&self, shape: &ContractionShape) -> [PointLoads; 2] {
+        let key = ContractionShape { k_tile: 0, pipeline: Pipeline::Unpipelined, ..*shape };
+        if let Some(known) = self.points.borrow().get(&key) {
+            return *known;
+        }
+        let storage = self.contraction.numerics().storage;
+        let per_warp = |place: &dyn Fn(usize) -> usize, width: usize, elements: usize| {
+            let first: [u64; WARP] =
+                std::array::from_fn(|lane| (place(lane) * width * storage.bytes() / WORD_BYTES) as u64);
+            let degree = conflict_degree(&first, SharedWidth::of_elements(width, storage));
+            let ideal = (elements * storage.bytes()).div_ceil(WORD_BYTES) as f64;
+            PointLoads { ideal, served: ideal * degree }
+        };
+        let loads = [
+            per_warp(&|lane| shape.place_of(lane).0, shape.row_width(), shape.rows),
+            per_warp(&|lane| shape.place_of(lane).1, shape.column_width, shape.columns),
+        ];
+        self.points.borrow_mut().insert(key, loads);
+        loads
     }
 
     /// What bringing one side's tiles takes, for an average tile.

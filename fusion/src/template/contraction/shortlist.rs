@@ -6,10 +6,11 @@ use crate::cost::counts::{KernelCounts, Sampling};
 use crate::template::candidates::{contraction_shapes, simple_candidates};
 use crate::template::contraction::counts::ContractionModel;
 use crate::tuning::SearchTuning;
+use rustc_hash::FxHashMap;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::Template;
-use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
+use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::tile::ScheduleParams;
 
 /// Parameters to be priced for a body, with what their kernels do; never empty.
@@ -35,12 +36,15 @@ fn contractions(body: &GroupBody, contraction: &Contraction, arch: &GpuArch) -> 
         let device = (arch, &arch.rates_of(body, params));
         counted_bound(counts, useful, params.tiles(body), overlap(shape.pipeline), device).fraction
     };
+    let mut tiles: FxHashMap<[usize; 2], Vec<Vec<usize>>> = FxHashMap::default();
     let with_limits = |shape: ContractionShape| {
+        let lengths = [AxisClass::Row, AxisClass::Column].map(|class| shape.length(class));
+        let tiles = tiles.entry(lengths).or_insert_with(|| shape.tiles(body, contraction));
         let with_limit = |tile: Vec<usize>| {
             let params = ScheduleParams { template: Template::Contraction(shape), tile };
             (bound(&params, &shape, &model.products(&params, &shape)), params, shape)
         };
-        shape.tiles(body, contraction).into_iter().map(with_limit).collect::<Vec<_>>()
+        tiles.iter().cloned().map(with_limit).collect::<Vec<_>>()
     };
     let open: Vec<(f64, ScheduleParams, ContractionShape)> =
         contraction_shapes(body, contraction).flat_map(with_limits).collect();
