@@ -90,6 +90,14 @@ impl SharedArena {
         start.is_aligned().then_some(Cells { start, length: count, memory: PhantomData })
     }
 
+    /// Copies bytes to others, also where the two overlap.
+    #[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
+    pub(super) fn copy(&self, from: usize, to: usize, length: usize) {
+        let Some((from, to)) = self.pointer(from, length).zip(self.pointer(to, length)) else { return };
+        // SAFETY: `pointer` checked the bounds of both; as for `read`, and `words` hands out interior mutability.
+        unsafe { std::ptr::copy(from, to, length) }
+    }
+
     /// Copies bytes in.
     #[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
     pub(super) fn write(&self, offset: usize, data: &[u8]) {

@@ -195,6 +195,13 @@ impl HostSession {
         self.pool.launch().arena.write(self.offset(tensor), value.bytes());
     }
 
+    /// Copies what a tensor of the arena holds to another one of its type.
+    pub fn copy(&mut self, from: TensorId, to: TensorId) {
+        let launch = self.pool.launch();
+        let bytes = launch.plan.plan().memory.tensors[from].ty.bytes();
+        launch.arena.copy(self.offset(from), self.offset(to), bytes);
+    }
+
     /// Sets every byte that outputs are read from, until the next run writes them.
     pub fn fill_outputs(&mut self, byte: u8) {
         let launch = self.pool.launch();

@@ -3,6 +3,7 @@
 use warpweave_graph::Tensor;
 use warpweave_graph::program::TensorId;
 use warpweave_plan::plan::ExecutionPlan;
+use warpweave_plan::plan::states::PlannedState;
 
 use super::error::SessionError;
 use super::exchange::{SPOILED, check_inputs, input_types};
@@ -32,8 +33,15 @@ impl Session for HostSession {
     }
 
     fn advance(&mut self) -> Result<(), SessionError> {
-        let next: Vec<Tensor> = self.plan().plan().memory.states.iter().map(|state| self.read(state.next)).collect();
-        self.set_states(&next)
+        let memory = &self.plan().plan().memory;
+        let exchange = memory.exchange();
+        let (copied, others): (Vec<PlannedState>, Vec<PlannedState>) =
+            memory.states.iter().partition(|state| exchange.other(state.tensor).is_some());
+        // One of these may become what another one was.
+        let next: Vec<Tensor> = others.iter().map(|state| self.read(state.next)).collect();
+        others.iter().zip(&next).for_each(|(state, next)| self.write(state.tensor, next));
+        copied.iter().for_each(|state| self.copy(state.next, state.tensor));
+        Ok(())
     }
 
     fn spoil_outputs(&mut self) -> Result<bool, SessionError> {

@@ -130,10 +130,7 @@ impl SideLoad {
 
     /// Fetches for one step, those of threads that have no element counted too.
     pub fn units(&self) -> usize {
-        match self.fetch {
-            Fetch::Reduction => self.covered() * self.step / self.width,
-            Fetch::Elements => self.along() * self.step,
-        }
+        self.covered() * self.step / self.width
     }
 
     /// Rows or columns that the threads go over: where the tile's do not divide among them, the last are no elements.
@@ -171,13 +168,13 @@ impl SideLoad {
 
     /// The step and the row or column of the first element of a thread's fetch, if it has one.
     pub fn unit(&self, thread: usize, trip: usize) -> Option<(usize, usize)> {
-        let unit = trip * self.threads + thread;
-        let (inner, outer) = (unit % self.along(), unit / self.along());
+        let (unit, along, covered) = (trip * self.threads + thread, self.along(), self.covered());
+        let (inner, outer) = (unit % along, unit / along);
         let (in_step, element) = match self.fetch {
-            Fetch::Reduction => ((outer / self.covered()) * WINDOW + inner * self.width, outer % self.covered()),
+            Fetch::Reduction => ((outer / covered) * WINDOW + inner * self.width, outer % covered),
             Fetch::Elements => (outer, inner * self.width),
         };
-        (unit < self.units() && element < self.length).then_some((in_step, element))
+        (unit < covered * self.step / self.width && element < self.length).then_some((in_step, element))
     }
 
     /// The step and the row or column of the `part`-th element of a fetch.
