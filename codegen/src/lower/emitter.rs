@@ -14,7 +14,6 @@ use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
 use crate::kernel_ir::memory::{GlobalSpace, MemoryOrder, MemoryType};
 use crate::kernel_ir::program::{Kernel, RegisterArray, SharedArray};
 use crate::kernel_ir::statement::{Block, Place, Statement};
-use crate::lower::LoweredKernel;
 use crate::lower::error::LowerError;
 
 /// A staged value in shared memory: its box, the last dimension fastest.
@@ -40,6 +39,14 @@ pub(crate) struct Emitter<'a> {
     shared_operands: Option<u32>,
     blocks: Vec<Block>,
     alike: Option<Alike>,
+}
+
+/// A kernel and its operands.
+pub(crate) struct LoweredKernel {
+    pub(crate) kernel: Kernel,
+    pub(crate) operands: Vec<i32>,
+    /// The operands that are places of elements: their positions, and the roots of the tensors.
+    pub(crate) places: Vec<(u32, TensorId)>,
 }
 
 /// What an operand is the value of.

@@ -29,7 +29,6 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::{Arena, Id};
-use warpweave_graph::program::TensorId;
 use warpweave_plan::plan::backend::PlanBackend;
 use warpweave_plan::plan::{ExecutionPlan, MemoryPlan, Segment};
 use warpweave_plan::plan::{OperatorId, ROperator};
@@ -43,7 +42,7 @@ use warpweave_plan::template::staged::padded::PaddedBody;
 
 use crate::kernel_ir::ids::KernelId;
 use crate::kernel_ir::program::{Entry, Kernel, MixedEntries, Program};
-use crate::lower::emitter::Emitter;
+use crate::lower::emitter::{Emitter, LoweredKernel};
 use crate::{nodes, persistent};
 
 /// A program and, per rOperator, its kernel and operands; those of all segments are numbered through.
@@ -128,22 +127,12 @@ fn lower_hold(id: OperatorId, operator: &ROperator, memory: &MemoryPlan) -> Resu
     if operator.tasks() > 0 {
         weight_stationary::emit_hold(&mut emitter)?;
     }
-    Ok(emitter.finish().hoisted())
+    Ok(hoisted(emitter.finish()))
 }
 
-/// A kernel and its operands.
-pub(crate) struct LoweredKernel {
-    pub(crate) kernel: Kernel,
-    pub(crate) operands: Vec<i32>,
-    /// The operands that are places of elements: their positions, and the roots of the tensors.
-    pub(crate) places: Vec<(u32, TensorId)>,
-}
-
-impl LoweredKernel {
-    /// With operands that loops use again and again loaded before them.
-    fn hoisted(self) -> Self {
-        Self { kernel: hoist::hoist_operands(self.kernel), ..self }
-    }
+/// With operands that loops use again and again loaded before them.
+fn hoisted(lowered: LoweredKernel) -> LoweredKernel {
+    LoweredKernel { kernel: hoist::hoist_operands(lowered.kernel), ..lowered }
 }
 
 /// The kernel of one rOperator, which fetches the sides `prologue` before its waits and then does them itself, and its
@@ -170,7 +159,7 @@ fn lower_operator(
         Template::Attention(_) => attention::emit(&mut emitter, &operator.body, &padded)?,
     }
     let shared_operands = emitter.shared_operands();
-    let lowered = emitter.finish().hoisted();
+    let lowered = hoisted(emitter.finish());
     let shared_operands = shared_operands.filter(|_| hoist::loads_step_operands(&lowered.kernel));
     Ok((lowered, shared_operands))
 }
