@@ -45,3 +45,21 @@ impl<T> Known<T> {
         Arc::clone(known)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_an_equal_is_prepared_once() {
+        let key = |most: usize| Key::new(&[], &[Shared { most, is_whole: true }]);
+        let (mut known, mut count) = (Known::default(), 0);
+        let mut prepared = |key: Option<Arc<Key>>| {
+            *known.prepared(key.as_ref(), || {
+                count += 1;
+                count
+            })
+        };
+        assert_eq!([key(3), key(4), key(3), None, None].map(&mut prepared), [1, 2, 1, 3, 4]);
+    }
+}

@@ -16,11 +16,10 @@ use warpweave_plan::verify::Verified;
 use super::HostMoments;
 use super::constant_uses::ConstantUses;
 use super::contraction::PackedConstants;
-use super::delays::Delays;
 use super::indices::IndexFaults;
 use super::memory::{Memory, SharedArena};
 use super::operator::{HostOperator, KnownOperators, TaskScratch};
-use super::signals::signals;
+use super::streams::{Delays, signals};
 
 /// Polls of a wait before the thread lets others run each time.
 const SPINS: u32 = 64;

@@ -137,15 +137,8 @@ impl Epilogue {
                     point[axis] = tile[axis].minimum + first as i64;
                 }
                 let values = &sums.values[start + first * row_step..];
-                let sheet = Sheet {
-                    point,
-                    axis: innermost,
-                    row_axis,
-                    rows,
-                    columns: count,
-                    stride: row_step,
-                    sums: values,
-                };
+                let sheet =
+                    Sheet { point, axis: innermost, row_axis, rows, columns: count, stride: row_step, sums: values };
                 if line.most > Registers::LENGTH && chain.is_some_and(|chain| chain.run(&sheet, memory)) {
                     continue;
                 }

@@ -44,11 +44,7 @@ pub(super) type KnownContractions = Known<Option<Arc<Blocked>>>;
 /// A contraction, prepared.
 pub(super) enum HostContraction {
     /// Of singles in memory.
-    Blocked {
-        blocked: Arc<Blocked>,
-        panels: OwnPanels,
-        stages: Vec<HostStage>,
-    },
+    Blocked { blocked: Arc<Blocked>, panels: OwnPanels, stages: Vec<HostStage> },
     /// Any other.
     Evaluated(Evaluated, Vec<HostStage>),
 }

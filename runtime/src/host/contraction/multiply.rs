@@ -60,7 +60,12 @@ impl Blocked {
 
     /// Packs all blocks of rows that are no constants and that tiles of other columns multiply, too, unless the rTask before has;
     /// whether that is so.
-    fn keep_rows(&self, elements: usize, Tile { ranges: tile, memory, panels }: Tile<'_>, scratch: &mut Scratch) -> bool {
+    fn keep_rows(
+        &self,
+        elements: usize,
+        Tile { ranges: tile, memory, panels }: Tile<'_>,
+        scratch: &mut Scratch,
+    ) -> bool {
         let Scratch { point, runs, rows, kept, .. } = scratch;
         let singles = self.rows.panels.singles(elements) * self.steps.count();
         let is_staged = matches!(self.rows.access.space, HostSpace::Staged(_));

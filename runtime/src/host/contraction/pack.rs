@@ -207,7 +207,15 @@ fn copy_slowly(
     let Into { own, lane, lanes } = into;
     let processor = Processor::detect();
     let load = |position: i64, stride: i64, out: &mut [f32]| {
-        load_singles(processor, memory, access.space, access.element, access.byte(position, memory), stride * size, out);
+        load_singles(
+            processor,
+            memory,
+            access.space,
+            access.element,
+            access.byte(position, memory),
+            stride * size,
+            out,
+        );
     };
     if lanes >= steps || strides.lane == 1 {
         for step in 0..steps {
