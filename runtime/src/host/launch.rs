@@ -16,11 +16,10 @@ use warpweave_plan::verify::Verified;
 use super::HostMoments;
 use super::constant_uses::ConstantUses;
 use super::contraction::PackedConstants;
-use super::delays::Delays;
 use super::indices::IndexFaults;
 use super::memory::{Memory, SharedArena};
-use super::operator::{HostOperator, TaskScratch};
-use super::vector::KnownGroups;
+use super::operator::{HostOperator, KnownOperators, TaskScratch};
+use super::streams::{Delays, signals};
 
 /// Polls of a wait before the thread lets others run each time.
 const SPINS: u32 = 64;
@@ -52,6 +51,8 @@ struct HostSegment {
     /// Which rTasks have ended, of operators some of whose are polled.
     ended: Arena<OperatorId, Vec<AtomicBool>>,
     counters: Arena<CounterId, AtomicU32>,
+    /// By how much each instruction's counter grows there.
+    signals: Vec<Box<[u32]>>,
 }
 
 /// That a run notes what it does.
@@ -75,24 +76,25 @@ struct Failed;
 
 impl HostSegment {
     fn new(segment: &Segment, memory: &MemoryPlan, mut pack: impl FnMut(&ROperator, &mut HostOperator)) -> Self {
-        let mut groups = KnownGroups::default();
+        let mut known = KnownOperators::default();
         let prepared = segment.operators().values().map(|operator| {
-            let mut prepared = HostOperator::new(operator, memory, &mut groups);
+            let mut prepared = HostOperator::new(operator, memory, &mut known);
             pack(operator, &mut prepared);
             prepared
         });
         let operators = prepared.collect();
-        let (polls, counters) = match segment {
+        let (polls, counters, signals) = match segment {
             Segment::Persistent(segment) => {
-                (Polls::of(segment, memory), segment.counters.values().map(|_| AtomicU32::new(0)).collect())
+                let counters = segment.counters.values().map(|_| AtomicU32::new(0)).collect();
+                (Polls::of(segment, memory), counters, signals(&segment.streams))
             }
-            Segment::CudaGraph(_) => (Polls::default(), Arena::new()),
+            Segment::CudaGraph(_) => (Polls::default(), Arena::new(), Vec::new()),
         };
         let ended = segment.operators().values().map(|operator| match polls.is_empty() {
             true => Vec::new(),
             false => (0..operator.tasks()).map(|_| AtomicBool::new(false)).collect(),
         });
-        Self { ended: ended.collect(), operators, polls, counters }
+        Self { ended: ended.collect(), operators, polls, counters, signals }
     }
 }
 
@@ -267,8 +269,8 @@ struct Stream<'l> {
 
 impl Stream<'_> {
     fn run(&self, scratch: &mut TaskScratch) -> Result<(), Failed> {
-        for instruction in &self.segment.streams[self.thread] {
-            self.execute(instruction, scratch, &mut || {})?;
+        for (position, instruction) in self.segment.streams[self.thread].iter().enumerate() {
+            self.execute(position, instruction, scratch, &mut || {})?;
         }
         Ok(())
     }
@@ -285,7 +287,7 @@ impl Stream<'_> {
             delays.iter().for_each(|delays| delays.pause(self.thread, position));
             let begin = now();
             let mut polled = begin;
-            self.execute(instruction, scratch, &mut || polled = now())?;
+            self.execute(position, instruction, scratch, &mut || polled = now())?;
             moments.push(HostMoments { begin, polled, end: now() });
             if let Instruction::Run(task) = instruction {
                 tasks.push(*task);
@@ -294,10 +296,11 @@ impl Stream<'_> {
         Ok((tasks, moments))
     }
 
-    /// Executes one instruction; `polled` is called whenever something that it polls is there.
+    /// Executes the instruction at a position; `polled` is called whenever something that it polls is there.
     #[inline]
     fn execute(
         &self,
+        position: usize,
         instruction: &Instruction,
         scratch: &mut TaskScratch,
         polled: &mut impl FnMut(),
@@ -317,7 +320,10 @@ impl Stream<'_> {
             }
             // Every constant is as near as any other.
             Instruction::Hold(_) | Instruction::Prefetch(_) => {}
-            Instruction::Signal(counter) => _ = prepared.counters[counter].fetch_add(1, Ordering::Release),
+            Instruction::Signal(counter) => match prepared.signals[self.thread][position] {
+                0 => {}
+                growth => _ = prepared.counters[counter].fetch_add(growth, Ordering::Release),
+            },
             Instruction::Wait { counter, signals } => {
                 launch.wait(|| prepared.counters[counter].load(Ordering::Acquire) >= signals)?;
             }

@@ -194,6 +194,11 @@ pub(super) struct Memory<'m> {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Base(usize);
 
+impl Base {
+    /// The first.
+    pub(super) const FIRST: Self = Self(0);
+}
+
 /// The bases of an rOperator while it is prepared.
 #[derive(Default)]
 pub(super) struct Bases(Vec<i64>);

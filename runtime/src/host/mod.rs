@@ -4,14 +4,15 @@
 //! kernels. A poll is a wait for the rTasks that write what is polled, before the rTask that polls begins: the plan is
 //! verified as it was folded onto the threads, so they stand before it in one order of all streams, and the first rTask
 //! in it that has not ended can always go on. Segments run one after another; of a graph, a thread runs every so-manieth
-//! block of a node. Streams are merged in the order of the program, so that a thread reads anew what its caches still hold.
+//! block of a node. Streams are merged in the order of the program, and steps go through the constants that they share forwards and
+//! backwards in turn, so that a thread reads anew what its caches still hold.
 //! What a run needs is prepared when the session is opened: threads, registers, addresses.
 
 mod constant_uses;
 mod contraction;
 mod cover;
-mod delays;
 mod indices;
+mod known;
 mod lane_program;
 mod lanes;
 mod launch;
@@ -24,6 +25,7 @@ mod pool;
 mod simd;
 mod stage;
 mod staged;
+mod streams;
 mod vector;
 mod window_dimension;
 
@@ -41,9 +43,10 @@ use warpweave_plan::verify::verify;
 use warpweave_plan::verify::violation::Violation;
 
 use crate::session::memory_limit::{NotEnoughMemory, check_plan};
-pub use delays::Delays;
 use launch::{Launch, Recording};
 use pool::Pool;
+pub use streams::Delays;
+use streams::turning;
 
 /// Why the host cannot run a plan or a launch.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -118,7 +121,7 @@ impl HostSession {
     /// Folds the plan onto at most `threads` streams, verifies it again and prepares its rOperators.
     pub fn new(plan: &Verified, weights: Arc<[u8]>, threads: usize) -> Result<Self, HostError> {
         check_plan(plan.plan(), 1)?;
-        let folded = fold(plan.plan(), threads, Merging::ProgramOrder);
+        let folded = turning(fold(plan.plan(), threads, Merging::ProgramOrder));
         let plan = verify(folded).map_err(|violations| HostError::Plan { threads, violations })?;
         let memory = &plan.plan().memory;
         if weights.len() as u64 != memory.weights_bytes {

@@ -1,5 +1,6 @@
 //! Evaluation of one rTask: the group's expressions on the tile's box.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use warpweave_graph::expr::Range;
@@ -9,25 +10,34 @@ use warpweave_plan::plan::MemoryPlan;
 use warpweave_plan::plan::ROperator;
 use warpweave_plan::template::staged::StagedBox;
 
-use super::contraction::{HostContraction, PackedConstants};
+use super::contraction::{HostContraction, KnownContractions, PackedConstants};
+use super::known::{Key, Known};
 use super::memory::{Bases, Memory, StagedValues};
 use super::opaque::HostOpaque;
 use super::points::for_each_point;
 use super::stage::HostStage;
 use super::staged::{HostStaged, boxes};
-use super::vector::{self, Counts, Frame, Group, KnownGroups, Scratch, Shared, StageReads, Target};
+use super::vector::{self, Counts, Frame, Group, Scratch, Shared, StageReads, Target};
 
 /// An rOperator prepared for the host.
 pub(super) struct HostOperator {
-    tiles: Tiles,
+    tiles: Arc<Tiles>,
     staged: Vec<HostStaged>,
     evaluation: Evaluation,
     bases: Box<[i64]>,
 }
 
+/// What has been prepared that other operators may have in common.
+#[derive(Default)]
+pub(super) struct KnownOperators {
+    groups: Known<Group>,
+    contractions: KnownContractions,
+    tiles: HashSet<Arc<Tiles>>,
+}
+
 enum Evaluation {
     /// Native matrix products.
-    Contraction(Box<HostContraction>, Vec<HostStage>),
+    Contraction(Box<HostContraction>),
     /// What a procedure computes of each row.
     Opaque(Box<HostOpaque>, Box<HostStage>),
     /// Instructions over registers.
@@ -35,6 +45,7 @@ enum Evaluation {
 }
 
 /// The boxes of an rOperator's tiles.
+#[derive(PartialEq, Eq, Hash)]
 struct Tiles {
     extents: Vec<usize>,
     tile: Vec<usize>,
@@ -97,30 +108,53 @@ impl TaskScratch {
     }
 }
 
+impl KnownOperators {
+    fn tiles(&mut self, tiles: Tiles) -> Arc<Tiles> {
+        if let Some(known) = self.tiles.get(&tiles) {
+            return Arc::clone(known);
+        }
+        let tiles = Arc::new(tiles);
+        self.tiles.insert(Arc::clone(&tiles));
+        tiles
+    }
+
+    /// How an operator of stages that share their first axes is evaluated.
+    fn evaluation(
+        &mut self,
+        operator: &ROperator,
+        stages: Vec<StageReads>,
+        shared: &[Shared],
+        host_stages: impl FnOnce() -> Vec<HostStage>,
+    ) -> Evaluation {
+        let key = Key::new(&stages, shared);
+        let known = &mut self.contractions;
+        match HostContraction::new(operator, key.as_ref(), (&stages, shared), known, host_stages) {
+            Some(contraction) => Evaluation::Contraction(Box::new(contraction)),
+            None => Evaluation::Vector(self.groups.prepared(key.as_ref(), || Group::new(stages, shared))),
+        }
+    }
+}
+
 impl HostOperator {
-    /// Prepares an operator of a verified plan; what it shares with others is among the groups.
-    pub(super) fn new(operator: &ROperator, memory: &MemoryPlan, groups: &mut KnownGroups) -> Self {
+    /// Prepares an operator of a verified plan; what it has in common with others is known.
+    pub(super) fn new(operator: &ROperator, memory: &MemoryPlan, known: &mut KnownOperators) -> Self {
         let boxes = boxes(&operator.body, &operator.params);
-        let tiles = Tiles::new(operator);
         let mut bases = Bases::default();
         let reads = |stage: &Stage, bases: &mut Bases| StageReads::new(operator, stage, memory, &boxes, bases);
-        let stage = |stage: &Stage| HostStage::new(operator, stage, memory, &boxes);
         let staged = operator.body.staged.iter().zip(boxes.iter());
         let mut own = |(stage, spans): (&Stage, &StagedBox)| {
             let reads = reads(stage, &mut bases);
             HostStaged::new(reads, spans.clone(), &mut bases)
         };
         let staged = staged.map(&mut own).collect();
-        let first = stage(&operator.body.stages[0]);
-        let contraction = HostContraction::new(operator, &first, memory, &boxes);
-        let evaluation = match (HostOpaque::new(operator, memory), contraction) {
-            (Some(opaque), _) => Evaluation::Opaque(Box::new(opaque), Box::new(first)),
-            (None, Some(contraction)) => {
-                Evaluation::Contraction(Box::new(contraction), operator.body.stages.iter().map(stage).collect())
-            }
-            (None, None) => {
+        let tiles = known.tiles(Tiles::new(operator));
+        let host_stage = |stage: &Stage| HostStage::new(operator, stage, memory, &boxes);
+        let evaluation = match HostOpaque::new(operator, memory) {
+            Some(opaque) => Evaluation::Opaque(Box::new(opaque), Box::new(host_stage(&operator.body.stages[0]))),
+            None => {
                 let stages = operator.body.stages.iter().map(|stage| reads(stage, &mut bases)).collect();
-                Evaluation::Vector(groups.prepared(stages, tiles.shared()))
+                let host_stages = || operator.body.stages.iter().map(host_stage).collect();
+                known.evaluation(operator, stages, &tiles.shared(), host_stages)
             }
         };
         Self { tiles, staged, evaluation, bases: bases.into_boxed() }
@@ -129,7 +163,7 @@ impl HostOperator {
     fn groups(&self) -> impl Iterator<Item = &Group> {
         let own = match &self.evaluation {
             Evaluation::Vector(group) => Some(&**group),
-            Evaluation::Contraction(..) | Evaluation::Opaque(..) => None,
+            Evaluation::Contraction(_) | Evaluation::Opaque(..) => None,
         };
         self.staged.iter().map(|staged| &staged.group).chain(own)
     }
@@ -141,8 +175,9 @@ impl HostOperator {
         memory: &Memory,
         packed: &mut PackedConstants,
     ) -> Vec<TensorId> {
-        let Evaluation::Contraction(contraction, _) = &mut self.evaluation else { return Vec::new() };
-        contraction.pack_constants(operator, memory, packed)
+        let Evaluation::Contraction(contraction) = &mut self.evaluation else { return Vec::new() };
+        let memory = Memory { staged: Vec::new(), bases: &self.bases, ..*memory };
+        contraction.pack_constants(operator, &memory, packed)
     }
 
     /// Runs the rTask of a tile.
@@ -157,7 +192,7 @@ impl HostOperator {
             Evaluation::Vector(group) => {
                 vector::run(group, ranges, &memory, vector, &mut Target::Arena(memory.arena));
             }
-            Evaluation::Contraction(contraction, stages) => contraction.run(stages, ranges, &memory),
+            Evaluation::Contraction(contraction) => contraction.run(ranges, &memory),
             Evaluation::Opaque(opaque, stage) => {
                 let mut point = vec![0; ranges.len()];
                 for_each_point(ranges, &mut point, &mut |point| opaque.run_row(stage, point, &memory));

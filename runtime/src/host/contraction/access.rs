@@ -3,15 +3,11 @@
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Atom, AxisId, Index, Scalar};
-use warpweave_plan::body::{Stage, StageSource};
-#[cfg(test)]
 use warpweave_plan::plan::BufferSpace;
-use warpweave_plan::plan::{MemoryPlan, ROperator};
 use warpweave_plan::template::contraction::tile_load::plain_read;
-use warpweave_plan::template::staged::StagedBox;
 
-use crate::host::memory::{HostSpace, address};
-use crate::host::stage::strides;
+use crate::host::memory::{Base, HostSpace, Memory};
+use crate::host::vector::{Output, Source, StageReads};
 
 /// A number that is a sum of one part an axis of a stage, each linear along the axis or along pieces of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -134,8 +130,8 @@ pub(super) struct Access {
     pub(super) space: HostSpace,
     /// How they are stored: singles, or fewer bits that are widened.
     pub(super) element: ElementType,
-    /// Bytes to element 0.
-    offset: i64,
+    /// The byte of element 0.
+    base: Base,
     /// The number of the element.
     pub(super) position: Linear,
     pub(super) conditions: Vec<Condition>,
@@ -144,57 +140,35 @@ pub(super) struct Access {
 }
 
 impl Access {
-    /// Where a scalar of a stage of singles lies; `None` if it is not one read of memory at linear indices.
-    pub(super) fn new(
-        operator: &ROperator,
-        stage: &Stage,
-        scalar: &Scalar,
-        memory: &MemoryPlan,
-        boxes: &[StagedBox],
-    ) -> Option<Self> {
-        let read = &stage.expr.reads[plain_read(&stage.expr, scalar)?];
+    /// Where a scalar of a stage lies; `None` if it is not one read of memory at linear indices.
+    pub(super) fn new(stage: &StageReads, scalar: &Scalar) -> Option<Self> {
+        let id = plain_read(&stage.expr, scalar)?;
+        let Source::Memory { space, element, base, index } = &stage.sources[id] else { return None };
+        let read = &stage.expr.reads[id];
         let extents: Vec<usize> = stage.expr.axes.values().map(|axis| axis.extent).collect();
-        let linear = |index: &Index| Linear::new(index, &extents);
-        let (space, element, offset, index) = match stage.sources[read.operand] {
-            StageSource::Stage(_) => return None,
-            StageSource::Staged(earlier) => {
-                let index = Index::linear(&read.index, &strides(&boxes[earlier]), 0);
-                (HostSpace::Staged(earlier), operator.body.staged[earlier].expr.element, 0, index)
-            }
-            StageSource::Operand(operand) => {
-                let planned = &memory.tensors[operator.body.operands[operand]];
-                let buffer = planned.buffer?;
-                let element = planned.ty.element;
-                let index = Index::linear(&read.index, &planned.layout.strides, planned.layout.offset);
-                (HostSpace::Plan(buffer.space), element, address(buffer, element, 0), index)
-            }
-        };
         let conditions = read.guard.conditions().iter().map(|condition| {
             let (lower, upper) = (condition.lower, condition.upper);
-            linear(&condition.index).map(|number| Condition { number, lower, upper })
+            Linear::new(&condition.index, &extents).map(|number| Condition { number, lower, upper })
         });
         Some(Self {
-            space,
-            element,
-            offset,
-            position: linear(&index)?,
+            space: *space,
+            element: *element,
+            base: *base,
+            position: Linear::new(index, &extents)?,
             conditions: conditions.collect::<Option<_>>()?,
             fill: read.fill.to_f64() as f32,
         })
     }
 
     /// Where a stage writes; `None` if it does not.
-    pub(super) fn of_output(operator: &ROperator, stage: &Stage, memory: &MemoryPlan) -> Option<Self> {
-        let output = stage.output.as_ref()?;
+    pub(super) fn of_output(stage: &StageReads) -> Option<Self> {
+        let Output { element, base, index } = stage.output.as_ref()?;
         let extents: Vec<usize> = stage.expr.axes.values().map(|axis| axis.extent).collect();
-        let planned = &memory.tensors[operator.body.outputs[output.position]];
-        let (buffer, element) = (planned.buffer?, planned.ty.element);
-        let index = Index::linear(&output.index, &planned.layout.strides, planned.layout.offset);
         Some(Self {
-            space: HostSpace::Plan(buffer.space),
-            element,
-            offset: address(buffer, element, 0),
-            position: Linear::new(&index, &extents)?,
+            space: HostSpace::Plan(BufferSpace::Arena),
+            element: *element,
+            base: *base,
+            position: Linear::new(index, &extents)?,
             conditions: Vec::new(),
             fill: 0.0,
         })
@@ -211,7 +185,7 @@ impl Access {
         Self {
             space: HostSpace::Plan(BufferSpace::Weights),
             element: ElementType::F32,
-            offset: 0,
+            base: Base::FIRST,
             position: linear(index),
             conditions: conditions.iter().map(condition).collect(),
             fill,
@@ -219,8 +193,13 @@ impl Access {
     }
 
     /// The byte of an element.
-    pub(super) fn byte(&self, position: i64) -> i64 {
-        self.offset + position * self.element.bytes() as i64
+    pub(super) fn byte(&self, position: i64, memory: &Memory) -> i64 {
+        memory.base(self.base) + position * self.element.bytes() as i64
+    }
+
+    /// The same elements, counted from the first base of an rOperator.
+    pub(super) fn at_first_base(&self) -> Self {
+        Self { base: Base::FIRST, ..self.clone() }
     }
 
     /// Whether an axis takes part in a condition.

@@ -2,27 +2,28 @@
 
 use std::cell::RefCell;
 use std::ops::Range as Numbers;
+use std::sync::Arc;
 
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{AxisId, Range, Scalar};
+use warpweave_graph::expr::{AxisId, Range, ReadId};
 use warpweave_graph::program::TensorId;
 use warpweave_plan::body::StageSource;
-use warpweave_plan::plan::{BufferSpace, MemoryPlan, ROperator};
+use warpweave_plan::plan::{BufferSpace, ROperator};
 use warpweave_plan::template::contraction::tile_load::plain_read;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
-use warpweave_plan::template::staged::StagedBox;
 
 use super::access::{Access, positions};
-use super::constant::{ConstantPanels, Key, PackedConstants};
-use super::epilogue::{Epilogue, Sums};
+use super::constant::{ConstantPanels, Key, OwnPanels, PackedConstants};
+use super::epilogue::{Epilogue, Sums, Walk};
 use super::kernel::Kernels;
 use super::pack::{Panels, pack};
 use super::placement::{Placed, Placement, Tiled};
 use super::runs::{Runs, Steps};
 use super::side::Side;
-use crate::host::memory::Memory;
+use crate::host::memory::{HostSpace, Memory};
 use crate::host::stage::HostStage;
+use crate::host::vector::{Shared, StageReads};
 
 /// Fewer columns than this are no work for vectors along them.
 const FEWEST_COLUMNS: usize = 8;
@@ -30,7 +31,8 @@ const FEWEST_COLUMNS: usize = 8;
 /// Fewer rows than this are multiplied sooner without packing columns.
 const FEWEST_ROWS: usize = 4;
 
-/// A contraction of singles, or of halves summed as singles, whose factors are reads at linear indices.
+/// A contraction of singles, or of halves summed as singles, whose factors are reads at linear indices: all of an operator but the
+/// bytes from which it reads and writes.
 pub(in crate::host) struct Blocked {
     pub(super) rows: Side,
     pub(super) columns: Side,
@@ -42,6 +44,27 @@ pub(in crate::host) struct Blocked {
     block: usize,
     epilogue: Epilogue,
     pub(super) kernels: &'static Kernels,
+    /// Axes of the sums' stage.
+    axes: usize,
+    /// Whether a tile has as many rows and columns as it takes for packing to pay.
+    pub(super) has_blocks: bool,
+    /// Whether tiles of other columns have the same rows.
+    pub(super) shares_rows: bool,
+}
+
+/// A tile, and what is multiplied of it.
+#[derive(Clone, Copy)]
+pub(super) struct Tile<'t> {
+    pub(super) ranges: &'t [Range],
+    pub(super) memory: &'t Memory<'t>,
+    pub(super) panels: &'t OwnPanels,
+}
+
+/// What one operator adds to what it has in common with others.
+struct Operands<'o> {
+    stages: &'o [HostStage],
+    panels: &'o OwnPanels,
+    memory: &'o Memory<'o>,
 }
 
 /// What a thread works in.
@@ -57,13 +80,14 @@ pub(super) struct Scratch {
     pub(super) kept: Kept,
     pub(super) columns: Vec<f32>,
     pub(super) sums: Vec<f32>,
+    pub(super) walk: Walk,
 }
 
 /// Panels that the next rTask of an operator may multiply, too.
 #[derive(Default)]
 pub(super) struct Kept {
     run: u64,
-    /// The operator, which stays where it is during a run.
+    /// Where the operator's bases are, which stay there during a run.
     operator: usize,
     ranges: Vec<Range>,
 }
@@ -89,38 +113,43 @@ thread_local! {
 }
 
 impl Blocked {
-    /// Prepares the contraction that an operator is; `None` if another element type is summed or a factor is computed.
+    /// Prepares the contraction that an operator of these stages is, whose tiles have these axes; `None` if another element
+    /// type is summed or a factor is computed.
     pub(super) fn new(
         operator: &ROperator,
         contraction: &Contraction,
-        memory: &MemoryPlan,
-        boxes: &[StagedBox],
+        (stages, shared): (&[StageReads], &[Shared]),
     ) -> Option<Self> {
         if contraction.element != ElementType::F32 && !contraction.element.is_half() {
             return None;
         }
-        let (body, stage) = (&operator.body, &operator.body.stages[0]);
-        let access = |class: AxisClass| Access::new(operator, stage, contraction.factor(class), memory, boxes);
+        let (body, stage) = (&operator.body, &stages[0]);
         let extent = |axis: usize| stage.expr.axes[AxisId::from_index(axis)].extent;
         let of_class = |class: AxisClass| contraction.tile_axes(body, class);
-        let length = |class: AxisClass| most(operator, &of_class(class));
+        let length = |class: AxisClass| most(shared, &of_class(class));
         let mut classes = [AxisClass::Row, AxisClass::Column];
         if length(classes[1]) < FEWEST_COLUMNS && length(classes[0]) > length(classes[1]) {
             classes.reverse();
         }
         let kernels = Kernels::native();
         let side = |class: AxisClass, panels: Panels| {
-            let constant = constant_operand(operator, contraction.factor(class), memory);
-            Some(Side { axes: of_class(class), access: access(class)?, panels, constant, packed: None })
+            let access = Access::new(stage, contraction.factor(class))?;
+            let is_constant = access.space == HostSpace::Plan(BufferSpace::Weights);
+            let constant = plain_read(&stage.expr, contraction.factor(class)).filter(|_| is_constant);
+            Some(Side { axes: of_class(class), access, panels, constant })
         };
         let rows = side(classes[0], Panels::Exact(kernels.rows))?;
         let columns = side(classes[1], Panels::Padded(kernels.columns))?;
         let reduced = positions(contraction.axes(AxisClass::Reduction)).into_iter().map(|axis| (axis, extent(axis)));
         let steps = Steps::new(&reduced.collect::<Vec<_>>(), &[&rows.access, &columns.access]);
-        let tiled = Tiled { operator, rows: &rows, columns: &columns, column_factor: contraction.factor(classes[1]) };
+        let column_factor = contraction.factor(classes[1]);
+        let tiled = Tiled { stage, shared, rows: &rows, columns: &columns, column_factor };
         let Placed { placement, steps, block } = tiled.place(steps, kernels);
-        let (batch, epilogue) = (of_class(AxisClass::Batch), Epilogue::new(operator, memory, boxes));
-        Some(Self { rows, columns, placement, batch, steps, block, epilogue, kernels })
+        let (batch, epilogue) = (of_class(AxisClass::Batch), Epilogue::new(stages));
+        let has_blocks = most(shared, &rows.axes) >= FEWEST_ROWS && most(shared, &columns.axes) >= FEWEST_COLUMNS;
+        let shares_rows = columns.axes.iter().any(|&axis| !shared[axis].is_whole);
+        let axes = stage.expr.axes.len();
+        Some(Self { rows, columns, placement, batch, steps, block, epilogue, kernels, axes, has_blocks, shares_rows })
     }
 
     /// The blocks of the reduction.
@@ -129,91 +158,88 @@ impl Blocked {
         (0..steps).step_by(block).map(move |first| first..steps.min(first + block))
     }
 
-    /// Whether a tile has as many rows and columns as it takes for packing to pay.
-    pub(super) fn has_blocks(&self, operator: &ROperator) -> bool {
-        most(operator, &self.rows.axes) >= FEWEST_ROWS && most(operator, &self.columns.axes) >= FEWEST_COLUMNS
+    /// Whether outputs are computed by the operator's stages.
+    pub(super) fn takes_stages(&self) -> bool {
+        self.epilogue.takes_stages()
     }
 
-    /// Packs what is constant; returns the constants that are no longer read.
+    /// Packs what is constant of an operator.
     pub(super) fn pack_constants(
-        &mut self,
+        &self,
         operator: &ROperator,
         memory: &Memory,
         packed: &mut PackedConstants,
-    ) -> Vec<TensorId> {
-        let blocks: Vec<Numbers<usize>> = self.blocks().collect();
-        let (steps, block) = (&self.steps, self.block);
-        for side in [&mut self.rows, &mut self.columns] {
-            let places = ConstantPanels::places(operator, &side.axes, &self.batch, &side.access);
-            let Some(places) = places.filter(|_| side.constant.is_some()) else { continue };
-            let Side { axes, access, panels, .. } = &*side;
-            let panels = *panels;
-            let key = Key { access: access.clone(), axes: axes.clone(), places, panels, steps: steps.clone(), block };
-            let (mut runs, mut point) = (Runs::default(), vec![0; operator.body.stages[0].expr.axes.len()]);
-            side.packed = packed.get(key, |tile, values| {
-                tile.iter().zip(&mut point).for_each(|(range, point)| *point = range.minimum);
-                runs.find(access, axes, tile, &mut point);
-                let singles = panels.singles(runs.elements);
-                for block in blocks.iter().cloned() {
-                    let first = values.len();
-                    values.resize(first + singles * block.len(), 0.0);
-                    pack(access, &runs, (steps, block), panels, memory, &mut values[first..]);
-                }
-            });
-        }
-        let packed = [&self.rows, &self.columns].into_iter().filter(|side| side.packed.is_some());
-        packed.filter_map(|side| side.constant).collect()
+    ) -> OwnPanels {
+        let [rows, columns] = [&self.rows, &self.columns].map(|side| self.pack_side(side, operator, memory, packed));
+        OwnPanels { rows, columns }
+    }
+
+    /// The tensors of an operator of which all panels are packed.
+    pub(super) fn packed_operands(&self, operator: &ROperator, panels: &OwnPanels) -> Vec<TensorId> {
+        let stage = &operator.body.stages[0];
+        let tensor = |read: ReadId| match stage.sources[stage.expr.reads[read].operand] {
+            StageSource::Operand(operand) => Some(operator.body.operands[operand]),
+            StageSource::Stage(_) | StageSource::Staged(_) => None,
+        };
+        let sides = [(&self.rows, &panels.rows), (&self.columns, &panels.columns)];
+        let packed = sides.into_iter().filter(|(_, panels)| panels.is_some());
+        packed.filter_map(|(side, _)| side.constant.and_then(tensor)).collect()
+    }
+
+    fn pack_side(
+        &self,
+        side: &Side,
+        operator: &ROperator,
+        memory: &Memory,
+        packed: &mut PackedConstants,
+    ) -> Option<Arc<ConstantPanels>> {
+        let Side { axes, access, panels, constant: _ } = side;
+        let places = ConstantPanels::places(operator, axes, &self.batch, access).filter(|_| side.constant.is_some())?;
+        let (byte, axes, steps) = (access.byte(0, memory), axes.clone(), self.steps.clone());
+        let key = Key { byte, access: access.at_first_base(), axes, places, panels: *panels, steps, block: self.block };
+        let (mut runs, mut point) = (Runs::default(), vec![0; self.axes]);
+        packed.get(key, |tile, values| {
+            tile.iter().zip(&mut point).for_each(|(range, point)| *point = range.minimum);
+            runs.find(access, &side.axes, tile, &mut point);
+            let singles = panels.singles(runs.elements);
+            for block in self.blocks() {
+                let first = values.len();
+                values.resize(first + singles * block.len(), 0.0);
+                pack(access, &runs, (&self.steps, block), *panels, memory, &mut values[first..]);
+            }
+        })
     }
 
     /// Runs the tile over these ranges of the tile axes.
-    pub(super) fn run(&self, stages: &[HostStage], tile: &[Range], memory: &Memory) {
-        SCRATCH.with_borrow_mut(|scratch| {
-            let mut tile = tile.to_vec();
-            self.run_batches(stages, &mut tile, &self.batch, memory, scratch);
-        });
+    pub(super) fn run(&self, stages: &[HostStage], panels: &OwnPanels, ranges: &mut [Range], memory: &Memory) {
+        let operands = Operands { stages, panels, memory };
+        SCRATCH.with_borrow_mut(|scratch| self.run_batches(&operands, ranges, &self.batch, scratch));
     }
 
     /// Runs every point of the batch axes that are left.
-    fn run_batches(
-        &self,
-        stages: &[HostStage],
-        tile: &mut [Range],
-        batch: &[usize],
-        memory: &Memory,
-        scratch: &mut Scratch,
-    ) {
-        let Some((&axis, rest)) = batch.split_first() else { return self.run_one(stages, tile, memory, scratch) };
+    fn run_batches(&self, operands: &Operands, tile: &mut [Range], batch: &[usize], scratch: &mut Scratch) {
+        let Some((&axis, rest)) = batch.split_first() else { return self.run_one(operands, tile, scratch) };
         let range = tile[axis];
         for value in range.minimum..=range.maximum {
             tile[axis] = Range::point(value);
-            self.run_batches(stages, tile, rest, memory, scratch);
+            self.run_batches(operands, tile, rest, scratch);
         }
         tile[axis] = range;
     }
 
-    fn run_one(&self, stages: &[HostStage], tile: &[Range], memory: &Memory, scratch: &mut Scratch) {
+    fn run_one(&self, &Operands { stages, panels, memory }: &Operands, tile: &[Range], scratch: &mut Scratch) {
         scratch.point.clear();
         scratch.point.extend(tile.iter().map(|range| range.minimum));
-        scratch.point.resize(stages[0].expr.axes.len(), 0);
-        let stride = self.multiply(tile, memory, scratch);
+        scratch.point.resize(self.axes, 0);
+        let stride = self.multiply(Tile { ranges: tile, memory, panels }, scratch);
         let (rows, columns) = (&self.rows.axes, &self.columns.axes);
-        let sums = Sums { values: &scratch.sums, stride, rows, columns };
-        self.epilogue.run(stages, tile, memory, &sums);
+        let Scratch { sums, walk, .. } = scratch;
+        let sums = Sums { values: sums, stride, rows, columns };
+        self.epilogue.run(stages, tile, memory, &sums, walk);
     }
 }
 
 /// Elements of a side that a tile has at most.
-fn most(operator: &ROperator, axes: &[usize]) -> usize {
-    let extents = operator.body.tile_extents();
-    axes.iter().map(|&axis| operator.params.tile[axis].min(extents[axis])).product()
-}
-
-/// The constant that a factor reads, if it reads one.
-fn constant_operand(operator: &ROperator, factor: &Scalar, memory: &MemoryPlan) -> Option<TensorId> {
-    let stage = &operator.body.stages[0];
-    let read = &stage.expr.reads[plain_read(&stage.expr, factor)?];
-    let StageSource::Operand(operand) = stage.sources[read.operand] else { return None };
-    let tensor = operator.body.operands[operand];
-    let space = memory.tensors[tensor].buffer?.space;
-    (space == BufferSpace::Weights).then_some(tensor)
+fn most(shared: &[Shared], axes: &[usize]) -> usize {
+    axes.iter().map(|&axis| shared[axis].most).product()
 }

@@ -135,7 +135,7 @@ impl<'m> Placed<'m> {
                 let is_run = step == 1 || sheet.columns == 1;
                 let inside = access.space == HostSpace::Plan(BufferSpace::Arena) && is_run;
                 let length = (sheet.rows - 1) * row_step + sheet.columns;
-                let cells = inside.then(|| memory.arena.cells(access.byte(first), length))??;
+                let cells = inside.then(|| memory.arena.cells(access.byte(first, memory), length))??;
                 return Some(Self::Store(cells, row_step));
             }
         };
@@ -146,7 +146,7 @@ impl<'m> Placed<'m> {
             _ => return None,
         };
         let length = (sheet.rows - 1) * row_step + columns;
-        let singles = memory.singles_apart(access.space, access.byte(first), length)?;
+        let singles = memory.singles_apart(access.space, access.byte(first, memory), length)?;
         Some(if step == 0 { Self::Row(linked, singles, row_step) } else { Self::Element(linked, singles, row_step) })
     }
 }

@@ -21,6 +21,9 @@ pub(in crate::host) struct PackedConstants {
 /// All that panels follow from.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Key {
+    /// The byte of element 0.
+    pub(super) byte: i64,
+    /// What is read, counted from the first base.
     pub(super) access: Access,
     pub(super) axes: Vec<usize>,
     pub(super) places: Vec<Place>,
@@ -57,6 +60,20 @@ pub(super) struct ConstantPanels {
     /// Where the panels of a tile begin, and where those of the last end.
     starts: Vec<usize>,
     values: Vec<f32>,
+}
+
+/// The panels of what an rOperator multiplies that is constant.
+#[derive(Default)]
+pub(in crate::host) struct OwnPanels {
+    pub(super) rows: Option<Arc<ConstantPanels>>,
+    pub(super) columns: Option<Arc<ConstantPanels>>,
+}
+
+impl OwnPanels {
+    /// Those of a tile, of rows and of columns.
+    pub(super) fn of_tile(&self, tile: &[Range]) -> [Option<&[f32]>; 2] {
+        [&self.rows, &self.columns].map(|panels| panels.as_ref().and_then(|panels| panels.of_tile(tile)))
+    }
 }
 
 /// How the number of a tile's panels follows from its range along an axis.

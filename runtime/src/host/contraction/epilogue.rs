@@ -1,8 +1,6 @@
 //! What follows a contraction's sums: the epilogue and later stages, on neighbouring elements at once.
 
 use warpweave_graph::expr::Range;
-use warpweave_plan::plan::{MemoryPlan, ROperator};
-use warpweave_plan::template::staged::StagedBox;
 
 use super::chain::{Chain, Sheet};
 use super::evaluated::finish_run;
@@ -11,6 +9,7 @@ use crate::host::lanes::LANES;
 use crate::host::memory::Memory;
 use crate::host::points::for_each_point;
 use crate::host::stage::HostStage;
+use crate::host::vector::StageReads;
 
 /// The sums of a tile.
 pub(super) struct Sums<'s> {
@@ -58,6 +57,17 @@ impl Sums<'_> {
     }
 }
 
+/// What a thread goes through the elements of a tile with.
+#[derive(Default)]
+pub(super) struct Walk {
+    /// The axes outside of lines.
+    axes: Vec<usize>,
+    point: Vec<i64>,
+    /// Of the outer axes.
+    ranges: Vec<Range>,
+    counter: Vec<i64>,
+}
+
 /// The stages of a contraction after its sums.
 pub(super) struct Epilogue {
     /// All of it, if it is of singles at linear indices.
@@ -67,20 +77,28 @@ pub(super) struct Epilogue {
 }
 
 impl Epilogue {
-    /// That of an operator.
-    pub(super) fn new(operator: &ROperator, memory: &MemoryPlan, boxes: &[StagedBox]) -> Self {
-        let program = Program::new(operator, memory, boxes);
+    /// That of an operator's stages.
+    pub(super) fn new(stages: &[StageReads]) -> Self {
+        let program = Program::new(stages);
         Self { chain: program.as_ref().and_then(Chain::new), program }
     }
 
+    /// Whether the operator's stages compute it.
+    pub(super) fn takes_stages(&self) -> bool {
+        self.program.is_none()
+    }
+
     /// Computes and stores all outputs of a tile.
-    pub(super) fn run(&self, stages: &[HostStage], tile: &[Range], memory: &Memory, sums: &Sums) {
+    pub(super) fn run(&self, stages: &[HostStage], tile: &[Range], memory: &Memory, sums: &Sums, walk: &mut Walk) {
         let long = |axis: &usize| tile[*axis].minimum != tile[*axis].maximum;
-        let mut axes: Vec<usize> = (0..tile.len()).filter(long).collect();
-        let mut point: Vec<i64> = tile.iter().map(|range| range.minimum).collect();
+        let Walk { axes, point, ranges, counter } = walk;
+        axes.clear();
+        axes.extend((0..tile.len()).filter(long));
+        point.clear();
+        point.extend(tile.iter().map(|range| range.minimum));
         let Some(innermost) = axes.pop() else {
-            let value = &sums.values[sums.place(tile, &point)..][..1];
-            let chunk = Chunk { point: &point, axis: None, row_axis: None, rows: 1, sums: value };
+            let value = &sums.values[sums.place(tile, point)..][..1];
+            let chunk = Chunk { point, axis: None, row_axis: None, rows: 1, sums: value };
             return Registers::with(|registers| self.chunk(stages, memory, &chunk, registers));
         };
         let length = |axis: usize| (tile[axis].maximum - tile[axis].minimum + 1) as usize;
@@ -102,34 +120,29 @@ impl Epilogue {
             None => LANES,
         };
         let joins_rows = |axis: &mut usize| self.program.as_ref().is_some_and(|program| program.is_linear_along(*axis));
-        let row_axis = Some(&mut axes).filter(|_| count <= most / 2).and_then(|axes| axes.pop_if(joins_rows));
+        let row_axis = Some(&mut *axes).filter(|_| count <= most / 2).and_then(|axes| axes.pop_if(joins_rows));
         let rows = row_axis.map_or(1, length);
         let line = Line { innermost, count, step: step.unwrap_or(0), row_axis, most };
         let row_step = row_axis.map_or(0, |axis| sums.along(tile, axis));
-        let ranges: Vec<Range> = axes.iter().map(|&axis| tile[axis]).collect();
-        let mut counter = vec![0; axes.len()];
-        for_each_point(&ranges, &mut counter, &mut |outer| {
+        ranges.clear();
+        ranges.extend(axes.iter().map(|&axis| tile[axis]));
+        counter.clear();
+        counter.resize(axes.len(), 0);
+        for_each_point(ranges, counter, &mut |outer| {
             axes.iter().zip(outer.iter()).for_each(|(axis, value)| point[*axis] = *value);
-            let start = sums.place(tile, &point);
+            let start = sums.place(tile, point);
             for first in (0..rows).step_by(line.rows()) {
                 let rows = line.rows().min(rows - first);
                 if let Some(axis) = row_axis {
                     point[axis] = tile[axis].minimum + first as i64;
                 }
                 let values = &sums.values[start + first * row_step..];
-                let sheet = Sheet {
-                    point: &point,
-                    axis: innermost,
-                    row_axis,
-                    rows,
-                    columns: count,
-                    stride: row_step,
-                    sums: values,
-                };
+                let sheet =
+                    Sheet { point, axis: innermost, row_axis, rows, columns: count, stride: row_step, sums: values };
                 if line.most > Registers::LENGTH && chain.is_some_and(|chain| chain.run(&sheet, memory)) {
                     continue;
                 }
-                self.lines(stages, memory, &mut point, (&line, rows), (values, row_step));
+                self.lines(stages, memory, point, (&line, rows), (values, row_step));
             }
             row_axis.into_iter().for_each(|axis| point[axis] = tile[axis].minimum);
         });

@@ -17,15 +17,19 @@ mod side;
 mod slices;
 mod windows;
 
+use std::sync::Arc;
+
 use warpweave_graph::expr::Range;
 use warpweave_graph::program::TensorId;
-use warpweave_plan::plan::{MemoryPlan, ROperator};
+use warpweave_plan::plan::ROperator;
 use warpweave_plan::template::contraction::Contraction;
-use warpweave_plan::template::staged::StagedBox;
 
+use super::known::{Key, Known};
 use super::memory::Memory;
 use super::stage::HostStage;
+use super::vector::{Shared, StageReads};
 use blocked::Blocked;
+use constant::OwnPanels;
 pub(super) use constant::PackedConstants;
 use evaluated::Evaluated;
 
@@ -34,27 +38,39 @@ pub(super) fn vector_lanes() -> usize {
     kernel::Kernels::native().lanes
 }
 
+/// Contractions that have been prepared; none where an operator is no product of panels.
+pub(super) type KnownContractions = Known<Option<Arc<Blocked>>>;
+
 /// A contraction, prepared.
 pub(super) enum HostContraction {
     /// Of singles in memory.
-    Blocked(Box<Blocked>),
+    Blocked { blocked: Arc<Blocked>, panels: OwnPanels, stages: Vec<HostStage> },
     /// Any other.
-    Evaluated(Evaluated),
+    Evaluated(Evaluated, Vec<HostStage>),
 }
 
 impl HostContraction {
     /// Prepares the contraction that an operator is, if it is one whose tiles are worth it.
     pub(super) fn new(
         operator: &ROperator,
-        stage: &HostStage,
-        memory: &MemoryPlan,
-        boxes: &[StagedBox],
+        key: Option<&Arc<Key>>,
+        (reads, shared): (&[StageReads], &[Shared]),
+        known: &mut KnownContractions,
+        stages: impl FnOnce() -> Vec<HostStage>,
     ) -> Option<Self> {
         let contraction = Contraction::on_processors(&operator.body)?;
         let is_tiled = operator.params.rules().multiplies_blocks();
-        match Blocked::new(operator, &contraction, memory, boxes) {
-            Some(blocked) => (is_tiled || blocked.has_blocks(operator)).then(|| Self::Blocked(Box::new(blocked))),
-            None => is_tiled.then(|| Self::Evaluated(Evaluated::new(&operator.body, &contraction, stage))),
+        let prepare = || Blocked::new(operator, &contraction, (reads, shared)).map(Arc::new);
+        match known.prepared(key, prepare).as_ref() {
+            Some(blocked) if is_tiled || blocked.has_blocks => {
+                let stages = if blocked.takes_stages() { stages() } else { Vec::new() };
+                Some(Self::Blocked { blocked: Arc::clone(blocked), panels: OwnPanels::default(), stages })
+            }
+            None if is_tiled => {
+                let stages = stages();
+                Some(Self::Evaluated(Evaluated::new(&operator.body, &contraction, &stages[0]), stages))
+            }
+            Some(_) | None => None,
         }
     }
 
@@ -65,17 +81,16 @@ impl HostContraction {
         memory: &Memory,
         packed: &mut PackedConstants,
     ) -> Vec<TensorId> {
-        match self {
-            Self::Blocked(blocked) => blocked.pack_constants(operator, memory, packed),
-            Self::Evaluated(_) => Vec::new(),
-        }
+        let Self::Blocked { blocked, panels, .. } = self else { return Vec::new() };
+        *panels = blocked.pack_constants(operator, memory, packed);
+        blocked.packed_operands(operator, panels)
     }
 
-    /// Runs the tile over these ranges of the tile axes.
-    pub(super) fn run(&self, stages: &[HostStage], tile: &[Range], memory: &Memory) {
+    /// Runs the tile over these ranges of the tile axes, which are as before in the end.
+    pub(super) fn run(&self, tile: &mut [Range], memory: &Memory) {
         match self {
-            Self::Blocked(blocked) => blocked.run(stages, tile, memory),
-            Self::Evaluated(evaluated) => evaluated.run(stages, tile, memory),
+            Self::Blocked { blocked, panels, stages } => blocked.run(stages, panels, tile, memory),
+            Self::Evaluated(evaluated, stages) => evaluated.run(stages, tile, memory),
         }
     }
 }

@@ -2,9 +2,7 @@
 
 use std::ops::Range as Numbers;
 
-use warpweave_graph::expr::Range;
-
-use super::blocked::{Blocked, Scratch};
+use super::blocked::{Blocked, Scratch, Tile};
 use super::columns::{Columns, Placed};
 use super::kernel::{Kernels, PanelProduct};
 use super::pack::pack;
@@ -12,17 +10,17 @@ use super::placement::Placement;
 use super::planes::{Layout, Planes};
 use super::runs::Run;
 use super::side::Place;
-use crate::host::memory::{HostSpace, Memory, Singles};
+use crate::host::memory::{HostSpace, Singles};
 
-/// Most singles of panels that are kept for the next rTask.
-const MOST_KEPT: usize = 16 << 10;
+/// Most singles of panels that are kept for the next rTask: from a cache that cores share they come sooner than they are packed.
+const MOST_KEPT: usize = 256 << 10;
 
 impl Blocked {
     /// Sets the sums of the tile, whose first point there is; returns the elements from one row of them to the next.
-    pub(super) fn multiply(&self, tile: &[Range], memory: &Memory, scratch: &mut Scratch) -> usize {
-        let [rows, columns] = [self.rows.count(tile), self.columns.count(tile)];
+    pub(super) fn multiply(&self, tile: Tile<'_>, scratch: &mut Scratch) -> usize {
+        let [rows, columns] = [self.rows.count(tile.ranges), self.columns.count(tile.ranges)];
         let stride = match &self.placement {
-            Placement::Planes(planes, _) => planes.layout(tile, self.kernels.half()).stride(),
+            Placement::Planes(planes, _) => planes.layout(tile.ranges, self.kernels.half()).stride(),
             Placement::Packed | Placement::InPlace { .. } => self.columns.panels.singles(columns),
         };
         scratch.sums.resize(scratch.sums.len().max(rows * stride), 0.0);
@@ -31,19 +29,18 @@ impl Blocked {
         }
         let size = Size { rows, columns, stride };
         match &self.placement {
-            Placement::Packed => self.multiply_packed(size, tile, memory, scratch),
-            Placement::InPlace { offsets, reach } => {
-                self.multiply_in_place(size, (offsets, *reach), tile, memory, scratch)
-            }
-            Placement::Planes(planes, offsets) => self.multiply_planes(size, (planes, offsets), tile, memory, scratch),
+            Placement::Packed => self.multiply_packed(size, tile, scratch),
+            Placement::InPlace { offsets, reach } => self.multiply_in_place(size, (offsets, *reach), tile, scratch),
+            Placement::Planes(planes, offsets) => self.multiply_planes(size, (planes, offsets), tile, scratch),
         }
         stride
     }
 
-    fn multiply_packed(&self, size: Size, tile: &[Range], memory: &Memory, scratch: &mut Scratch) {
-        let keeps = self.keep_rows(size.rows, tile, memory, scratch);
+    fn multiply_packed(&self, size: Size, of_tile: Tile<'_>, scratch: &mut Scratch) {
+        let Tile { ranges: tile, memory, panels } = of_tile;
+        let keeps = self.keep_rows(size.rows, of_tile, scratch);
         let Scratch { point, runs, rows, columns, sums, .. } = scratch;
-        let (mut row_panels, mut column_panels) = (self.rows.constant_panels(tile), self.columns.constant_panels(tile));
+        let [mut row_panels, mut column_panels] = panels.of_tile(tile);
         let mut unkept = Vec::new();
         let rows = if keeps {
             row_panels = Some(rows);
@@ -55,23 +52,29 @@ impl Blocked {
         for block in self.blocks() {
             let steps = (&self.steps, &block);
             let row_panels = self.rows.next_block(&mut row_panels, steps, size.rows, &mut place, rows);
-            let panels = self.columns.next_block(&mut column_panels, steps, size.columns, &mut place, columns);
+            let packed = self.columns.next_block(&mut column_panels, steps, size.columns, &mut place, columns);
             let mut product = Product::new(self.kernels, (row_panels, &block), size, sums);
-            product.with_panels(panels, 0);
+            product.with_panels(packed, 0);
         }
     }
 
-    /// Packs all blocks of few rows that are no constants, unless the rTask before has; whether that is so.
-    fn keep_rows(&self, elements: usize, tile: &[Range], memory: &Memory, scratch: &mut Scratch) -> bool {
+    /// Packs all blocks of rows that are no constants and that tiles of other columns multiply, too, unless the rTask before has;
+    /// whether that is so.
+    fn keep_rows(
+        &self,
+        elements: usize,
+        Tile { ranges: tile, memory, panels }: Tile<'_>,
+        scratch: &mut Scratch,
+    ) -> bool {
         let Scratch { point, runs, rows, kept, .. } = scratch;
         let singles = self.rows.panels.singles(elements) * self.steps.count();
         let is_staged = matches!(self.rows.access.space, HostSpace::Staged(_));
-        if self.rows.packed.is_some() || is_staged || singles > MOST_KEPT || singles == 0 {
+        if panels.rows.is_some() || !self.shares_rows || is_staged || singles > MOST_KEPT || singles == 0 {
             kept.forget();
             return false;
         }
         let ranges = self.rows.axes.iter().chain(&self.batch).map(|&axis| tile[axis]);
-        if !kept.replace(memory.run, std::ptr::from_ref(self).addr(), ranges) {
+        if !kept.replace(memory.run, memory.bases.as_ptr().addr(), ranges) {
             rows.resize(rows.len().max(singles), 0.0);
             runs.find(&self.rows.access, &self.rows.axes, tile, point);
             for block in self.blocks() {
@@ -89,23 +92,23 @@ impl Blocked {
         &self,
         size: Size,
         (offsets, reach): (&[usize], usize),
-        tile: &[Range],
-        memory: &Memory,
+        of_tile: Tile<'_>,
         scratch: &mut Scratch,
     ) {
+        let Tile { ranges: tile, memory, panels } = of_tile;
         let (side, width) = (&self.columns, self.kernels.columns);
         scratch.runs.find(&side.access, &side.axes, tile, &mut scratch.point);
         let has_half = size.columns % width == self.kernels.half();
         let whole = if has_half { size.columns } else { size.columns / width * width };
         let found = scratch.runs.only().filter(|_| whole > 0).and_then(|run| {
-            let byte = side.access.byte(run.position);
+            let byte = side.access.byte(run.position, memory);
             let singles = memory.singles_apart(side.access.space, byte, reach.checked_add(whole)?)?;
             Some((run, singles))
         });
-        let Some((run, singles)) = found else { return self.multiply_packed(size, tile, memory, scratch) };
-        let Scratch { point, runs, rest, rows, columns, sums, kept } = scratch;
+        let Some((run, singles)) = found else { return self.multiply_packed(size, of_tile, scratch) };
+        let Scratch { point, runs, rest, rows, columns, sums, kept, .. } = scratch;
         kept.forget();
-        let mut row_panels = self.rows.constant_panels(tile);
+        let [mut row_panels, _] = panels.of_tile(tile);
         let (count, position) = (run.count - whole, run.position + whole as i64);
         rest.set(runs.axis, Run { first: 0, count, position });
         let mut place = Place { point, runs, tile, memory };
@@ -132,8 +135,7 @@ impl Blocked {
         &self,
         size: Size,
         (planes, offsets): (&Planes, &[usize]),
-        tile: &[Range],
-        memory: &Memory,
+        Tile { ranges: tile, memory, panels }: Tile<'_>,
         scratch: &mut Scratch,
     ) {
         let Scratch { point, runs, rows, columns, sums, kept, .. } = scratch;
@@ -142,7 +144,7 @@ impl Blocked {
         // The last panel may reach beyond the last plane.
         let length = planes.channel() * offsets.len() / planes.steps() + self.kernels.columns;
         columns.resize(columns.len().max(length), 0.0);
-        let mut row_panels = self.rows.constant_panels(tile);
+        let [mut row_panels, _] = panels.of_tile(tile);
         for block in self.blocks() {
             let channels = block.start / planes.steps()..block.end / planes.steps();
             planes.copy(channels, tile, point, memory, columns);

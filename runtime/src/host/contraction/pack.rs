@@ -147,7 +147,7 @@ fn copy(access: &Access, memory: &Memory, position: i64, strides: Strides, steps
     let reach = reach(strides.lane, into.lanes).zip(reach(strides.step, steps));
     let single = access.element == ElementType::F32;
     let found = reach.filter(|_| single).and_then(|(lanes, steps)| {
-        memory.singles(access.space, access.byte(position), lanes.checked_add(steps)?.checked_add(1)?)
+        memory.singles(access.space, access.byte(position, memory), lanes.checked_add(steps)?.checked_add(1)?)
     });
     let Some(source) = found else { return copy_slowly(access, memory, position, strides, steps, into, out) };
     let (lane_stride, step_stride) = (strides.lane as usize, strides.step as usize);
@@ -207,7 +207,15 @@ fn copy_slowly(
     let Into { own, lane, lanes } = into;
     let processor = Processor::detect();
     let load = |position: i64, stride: i64, out: &mut [f32]| {
-        load_singles(processor, memory, access.space, access.element, access.byte(position), stride * size, out);
+        load_singles(
+            processor,
+            memory,
+            access.space,
+            access.element,
+            access.byte(position, memory),
+            stride * size,
+            out,
+        );
     };
     if lanes >= steps || strides.lane == 1 {
         for step in 0..steps {

@@ -1,9 +1,7 @@
 //! Where the columns of tiles are multiplied.
 
 use warpweave_graph::ElementType;
-use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{AxisId, Scalar};
-use warpweave_plan::plan::ROperator;
+use warpweave_graph::expr::Scalar;
 use warpweave_plan::template::contraction::tile_load::plain_read;
 
 use super::kernel::Kernels;
@@ -12,6 +10,7 @@ use super::runs::Steps;
 use super::side::Side;
 use super::windows::WindowSide;
 use crate::host::memory::SINGLE_BYTES;
+use crate::host::vector::{Shared, StageReads};
 
 /// Most steps of a block: a panel of columns stays in the first-level cache while panels of rows pass.
 const BLOCK_STEPS: usize = 320;
@@ -47,7 +46,9 @@ pub(super) struct Placed {
 
 /// The sides of an operator's tiles.
 pub(super) struct Tiled<'t> {
-    pub(super) operator: &'t ROperator,
+    pub(super) stage: &'t StageReads,
+    /// The tile axes.
+    pub(super) shared: &'t [Shared],
     pub(super) rows: &'t Side,
     pub(super) columns: &'t Side,
     /// What the columns are read by.
@@ -82,18 +83,16 @@ impl Tiled<'_> {
 
     /// Values of an axis that a tile has at most.
     fn most(&self, axis: usize) -> usize {
-        let extent = self.operator.body.stages[0].expr.axes[AxisId::from_index(axis)].extent;
-        self.operator.params.tile[axis].min(extent)
+        self.shared[axis].most
     }
 
     fn planes(&self) -> Option<Planes> {
-        let (body, Side { axes, access, .. }) = (&self.operator.body, self.columns);
-        let expr = &body.stages[0].expr;
+        let (expr, Side { axes, access, .. }) = (&self.stage.expr, self.columns);
         let read = &expr.reads[plain_read(expr, self.column_factor)?];
         let shape = &*expr.operands[read.operand].shape;
         let extents: Vec<usize> = expr.axes.values().map(|axis| axis.extent).collect();
         let axes: Vec<(usize, usize)> = axes.iter().map(|&axis| (axis, self.most(axis))).collect();
-        WindowSide { read, shape, access, extents: &extents, rank: body.tile_rank, axes: &axes }.planes()
+        WindowSide { read, shape, access, extents: &extents, rank: self.shared.len(), axes: &axes }.planes()
     }
 
     /// Where columns that lie side by side are at all steps, if they can be read there.

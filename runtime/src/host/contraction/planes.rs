@@ -148,7 +148,7 @@ impl Planes {
             let out = &mut out[number * cover.length()..];
             let found = strides.filter(|_| !cover.is_empty()).and_then(|(plane, row)| {
                 let lines = Lines { strides: [plane, row], steps, count: together };
-                let byte = access.byte(start + self.moved(first));
+                let byte = access.byte(start + self.moved(first), memory);
                 Some((memory.singles_apart(access.space, byte, cover.reach(&lines))?, lines))
             });
             match found {

@@ -1,13 +1,10 @@
 //! The sides of tiles: factors in panels.
 
 use std::ops::Range as Numbers;
-use std::sync::Arc;
 
-use warpweave_graph::expr::Range;
-use warpweave_graph::program::TensorId;
+use warpweave_graph::expr::{Range, ReadId};
 
 use super::access::Access;
-use super::constant::ConstantPanels;
 use super::pack::{Panels, pack};
 use super::runs::{Runs, Steps};
 use crate::host::memory::Memory;
@@ -17,10 +14,8 @@ pub(super) struct Side {
     pub(super) axes: Vec<usize>,
     pub(super) access: Access,
     pub(super) panels: Panels,
-    /// The constant that it is.
-    pub(super) constant: Option<TensorId>,
-    /// All of a constant, packed once.
-    pub(super) packed: Option<Arc<ConstantPanels>>,
+    /// The read of it, if it is a constant.
+    pub(super) constant: Option<ReadId>,
 }
 
 /// Where panels are packed from.
@@ -35,10 +30,6 @@ impl Side {
     /// Elements of a tile.
     pub(super) fn count(&self, tile: &[Range]) -> usize {
         self.axes.iter().map(|&axis| (tile[axis].maximum - tile[axis].minimum + 1).max(0) as usize).product()
-    }
-
-    pub(super) fn constant_panels(&self, tile: &[Range]) -> Option<&[f32]> {
-        self.packed.as_ref().and_then(|packed| packed.of_tile(tile))
     }
 
     /// The panels of a block: the next of the constant ones, or what is packed into the buffer.

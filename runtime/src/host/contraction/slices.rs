@@ -4,14 +4,11 @@ use std::cell::RefCell;
 
 use warpweave_graph::ElementType;
 use warpweave_graph::expr::{BinaryOp, Scalar, UnaryOp};
-use warpweave_plan::body::StageSource;
-use warpweave_plan::plan::{BufferSpace, MemoryPlan, ROperator};
-use warpweave_plan::template::staged::StagedBox;
 
 use super::access::{Access, Linear};
 use crate::host::lane_program::{LaneProgram, Step};
 use crate::host::lanes::single_function;
-use crate::host::memory::{HostSpace, Memory, SINGLE_BYTES};
+use crate::host::memory::{Memory, SINGLE_BYTES};
 use crate::host::vector::functions::{maximum, minimum};
 use crate::host::vector::halves;
 use crate::host::vector::load_singles;
@@ -19,6 +16,7 @@ use crate::host::vector::mathematics::{
     bfloat_of_single, error_function, exponential, hyperbolic_tangent, logarithm, single_of_bfloat,
 };
 use crate::host::vector::processor::{Processor, vectorised};
+use crate::host::vector::{Source, StageReads};
 
 /// A position among a program's operations: its value.
 pub(super) type Slot = usize;
@@ -71,12 +69,11 @@ impl Chunk<'_> {
 }
 
 impl Program {
-    /// That of an operator whose first stage sums; `None` if anything of it is neither a single nor a half at a linear
-    /// index.
-    pub(super) fn new(operator: &ROperator, memory: &MemoryPlan, boxes: &[StagedBox]) -> Option<Self> {
+    /// That of stages of which the first sums; `None` if anything of it is neither a single nor a half at a linear index.
+    pub(super) fn new(stages: &[StageReads]) -> Option<Self> {
         let mut operations = Vec::new();
         let mut values: Vec<Slot> = Vec::new();
-        for stage in &operator.body.stages {
+        for stage in stages {
             let expr = &stage.expr;
             if ![expr.element, expr.body_element()].into_iter().all(is_computed) {
                 return None;
@@ -91,13 +88,13 @@ impl Program {
             for step in &program.steps {
                 let operation = match step {
                     Step::Literal(literal) if is_held(literal.element()) => Operation::One(literal.to_f64() as f32),
-                    Step::Read(read) => match stage.sources[expr.reads[*read].operand] {
-                        StageSource::Stage(earlier) => {
+                    Step::Read(read) => match stage.sources[*read] {
+                        Source::Stage(earlier) => {
                             slots.push(values[earlier]);
                             continue;
                         }
-                        StageSource::Staged(_) | StageSource::Operand(_) => {
-                            let access = Access::new(operator, stage, &Scalar::Read(*read), memory, boxes)?;
+                        Source::Memory { .. } => {
+                            let access = Access::new(stage, &Scalar::Read(*read))?;
                             let plain = access.conditions.is_empty() && is_computed(access.element);
                             Operation::Read(Some(access).filter(|_| plain)?)
                         }
@@ -129,9 +126,8 @@ impl Program {
             }
             values.push(value);
             if stage.output.is_some() {
-                let output = Access::of_output(operator, stage, memory)?;
-                let plain = is_computed(output.element) && output.space == HostSpace::Plan(BufferSpace::Arena);
-                operations.push(Operation::Store(value, Some(output).filter(|_| plain)?));
+                let output = Access::of_output(stage).filter(|output| is_computed(output.element))?;
+                operations.push(Operation::Store(value, output));
             }
         }
         (operations.len() <= MOST_SLOTS).then_some(Self(operations))
@@ -256,7 +252,7 @@ impl Registers {
                     };
                     let (first, step, row_step) = chunk.line(&access.position);
                     for (row, values) in values.chunks_exact(chunk.columns()).enumerate() {
-                        let byte = access.byte(first + row as i64 * row_step);
+                        let byte = access.byte(first + row as i64 * row_step, memory);
                         store(*processor, access.element, byte, step, values, memory);
                     }
                     Place::One(0.0)
@@ -305,7 +301,7 @@ fn round_bfloats<I>(processor, values: &[f32], out: &mut [f32]) {
 
 fn read<'m>(processor: Processor, access: &Access, chunk: &Chunk, memory: &'m Memory, out: &mut [f32]) -> Place<'m> {
     let (first, step, row_step) = chunk.line(&access.position);
-    let (first, size) = (access.byte(first), access.element.bytes() as i64);
+    let (first, size) = (access.byte(first, memory), access.element.bytes() as i64);
     let is_one = step == 0 && (row_step == 0 || chunk.rows == 1);
     let is_single = access.element == ElementType::F32;
     if is_single

@@ -167,7 +167,7 @@ mod tests {
             (0..convolution.image.iter().product::<usize>() * CHANNELS).map(|at| at as f32).collect();
         let (arena, faults) = (SharedArena::new(0), IndexFaults::default());
         let weights = bytemuck::cast_slice(&weights);
-        let memory = Memory { arena: &arena, weights, staged: Vec::new(), faults: &faults, run: 0, bases: &[] };
+        let memory = Memory { arena: &arena, weights, staged: Vec::new(), faults: &faults, run: 0, bases: &[0] };
         let offsets = planes.offsets(CHANNELS);
         for first in [0, tile[0]] {
             let range = |first: usize, count: usize, all: usize| {

@@ -7,7 +7,6 @@
 mod arithmetic;
 mod frame;
 mod group;
-mod known_groups;
 mod lane_stage;
 mod lanes;
 mod load;
@@ -28,9 +27,8 @@ use warpweave_graph::expr::Range;
 pub(super) use arithmetic::{functions, halves, mathematics, processor};
 pub(crate) use frame::{Counts, Frame};
 pub(crate) use group::{Group, Scratch, Shared};
-pub(crate) use known_groups::KnownGroups;
 pub(super) use load::load_singles;
-pub(crate) use stage::StageReads;
+pub(crate) use stage::{Output, Source, StageReads};
 pub(crate) use store::Target;
 pub(crate) use window::BUFFER;
 

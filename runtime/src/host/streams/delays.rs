@@ -16,7 +16,7 @@ pub struct Delays {
 
 impl Delays {
     /// Pauses as the instruction at a position of a stream says.
-    pub(super) fn pause(&self, stream: usize, position: usize) {
+    pub(in crate::host) fn pause(&self, stream: usize, position: usize) {
         let number = mixed(self.seed ^ mixed(stream as u64 ^ mixed(position as u64)));
         if number.is_multiple_of(ONE_IN) {
             let share = (number >> 32) as f64 / f64::from(u32::MAX);
