@@ -27,7 +27,8 @@ pub(crate) fn kernel_counts(
     let runs = sides.runs;
     let tiles = Tiles::new(body, params);
     let numbered = runs.map_or(params.tile.clone(), |runs| runs.grid(&params.tile));
-    let warps = params.rules().block_size().warps() * if runs.is_some() { 1 } else { own.per_thread };
+    let given = params.rules().block_size().warps() * if runs.is_some() { 1 } else { own.per_thread };
+    let warps = given.min(warps_of(&numbered));
     let extents = body.tile_extents();
     let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
     let origins: Vec<Vec<i64>> = picked.map(|tile| tiles.origin(tile)).collect();
@@ -62,6 +63,11 @@ pub(crate) fn side_by_side(own: Pointwise, body: &GroupBody, params: &SchedulePa
     (!one_by_one).then_some(Points { count: 1, runs: None })
 }
 
+/// Warps among whose lanes the points of a tile are dealt out: others have none, and stand for none that have.
+fn warps_of(numbered: &[usize]) -> usize {
+    numbered.iter().product::<usize>().div_ceil(WARP)
+}
+
 /// Sets the coordinates of the point, or the first of the run, with this number in a tile; whether it exists.
 fn place(
     origin: &[i64],
@@ -91,7 +97,7 @@ pub(crate) fn counts(
     sampling: Sampling,
 ) -> KernelCounts {
     let tiles = Tiles::new(body, params);
-    let warps = params.rules().block_size().warps();
+    let warps = (per_thread * params.rules().block_size().warps()).min(warps_of(&params.tile));
     let axes: Vec<usize> = (0..body.tile_rank).collect();
     let mut counts = KernelCounts::default();
     let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
@@ -100,7 +106,7 @@ pub(crate) fn counts(
         let model = StageModel::new(&body.stages[stage], boxes, Address::of_output(body, stage));
         let mut lanes = Lanes::new(body.stages[stage].expr.axes.len());
         for origin in &origins {
-            let (picked, weight) = Sampling::picks(per_thread * warps, sampling.warps);
+            let (picked, weight) = Sampling::picks(warps, sampling.warps);
             let mut of_warps = KernelCounts::default();
             for warp in picked {
                 lanes.place(|lane, point| tiles.place(origin, &axes, warp * WARP + lane, point));
