@@ -1,6 +1,7 @@
 //! The pointwise template: neighbouring threads on neighbouring points, reductions one value after another.
 
 use warpweave_graph::arena::Id;
+use warpweave_graph::expr::ReadId;
 
 use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, combination, stored};
 use crate::cost::counts::tiles::{Tiles, set};
@@ -9,6 +10,7 @@ use crate::template::pointwise::fetched::FetchedStage;
 use warpweave_plan::body::{GroupBody, Stage};
 use warpweave_plan::template::pointwise::Pointwise;
 use warpweave_plan::template::pointwise::fetches::Points;
+use warpweave_plan::template::pointwise::named::named_places;
 use warpweave_plan::template::pointwise::rules::names_places;
 use warpweave_plan::template::pointwise::runs::Runs;
 use warpweave_plan::template::staged::StagedBox;
@@ -123,6 +125,8 @@ pub(crate) fn counts(
 /// One stage, a thread an element: what a point of its reduction costs, what follows, and where the value goes.
 pub(crate) struct StageModel {
     reduced: Vec<(usize, usize)>,
+    /// The elements that name the same places at all points of a reduction.
+    places: Evaluation,
     inner: Option<Evaluation>,
     outer: Option<Evaluation>,
     output: Option<Address>,
@@ -131,19 +135,24 @@ pub(crate) struct StageModel {
 impl StageModel {
     pub(crate) fn new(stage: &Stage, boxes: &[StagedBox], output: Option<Address>) -> Self {
         let expr = &stage.expr;
-        let evaluation = Evaluation::new(stage, &expr.body, boxes);
+        let fixed: Vec<ReadId> = match expr.reducer {
+            Some(_) if boxes.is_empty() => named_places(expr).0.into_iter().map(|place| place.read).collect(),
+            Some(_) | None => Vec::new(),
+        };
+        let evaluation = Evaluation::without(stage, &expr.body, boxes, &fixed);
+        let places = Evaluation::of_reads(stage, boxes, fixed);
         let epilogue = expr.epilogue.as_ref().map(|epilogue| Evaluation::new(stage, epilogue, boxes));
         let (inner, outer) = match expr.reducer {
             Some(_) => (Some(evaluation.and_operations(combination(expr))), epilogue),
             None => (None, epilogue.or(Some(evaluation))),
         };
         let reduced = expr.reduced().map(|axis| (axis.index(), expr.axes[axis].extent)).collect();
-        Self { reduced, inner, outer, output }
+        Self { reduced, places, inner, outer, output }
     }
 
     /// What a warp's active lanes do.
     pub(crate) fn counts(&self, lanes: &mut Lanes, sampling: Sampling) -> KernelCounts {
-        let mut counts = KernelCounts::default();
+        let mut counts = self.places.counts(lanes);
         if let Some(inner) = &self.inner {
             let points = self.reduced.iter().map(|reduced| reduced.1).product();
             let (picked, weight) = Sampling::picks(points, sampling.steps.saturating_mul(2));
