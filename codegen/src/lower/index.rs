@@ -152,3 +152,23 @@ pub(crate) fn emit_guard(
     }
     Ok(holds)
 }
+
+/// The same with each comparison in a local, so that no operand is loaded under a condition.
+pub(crate) fn bind_guard(
+    emitter: &mut Emitter,
+    expr: &TensorExpr,
+    guard: &Guard,
+    at: &Coordinates,
+) -> Result<Option<Expression>, LowerError> {
+    Ok(emit_guard(emitter, expr, guard, at)?.map(|holds| bind_comparisons(emitter, holds)))
+}
+
+fn bind_comparisons(emitter: &mut Emitter, holds: Expression) -> Expression {
+    match holds {
+        Expression::Binary(BinaryOp::And, left, right) => {
+            let (left, right) = (bind_comparisons(emitter, *left), bind_comparisons(emitter, *right));
+            binary(BinaryOp::And, left, right)
+        }
+        comparison => emitter.bind(ScalarType::Bool, comparison).into(),
+    }
+}

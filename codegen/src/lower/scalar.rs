@@ -19,7 +19,7 @@ use crate::kernel_ir::typing::{binary_result, unary_result};
 use crate::lower::convert::{binary_wrapped, converted, unary_wrapped};
 use crate::lower::emitter::{Emitter, StagedArray, add, multiply};
 use crate::lower::error::LowerError;
-use crate::lower::index::{Coordinates, emit_guard, emit_index};
+use crate::lower::index::{Coordinates, bind_guard, emit_guard, emit_index};
 
 /// Which stage of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,7 +107,7 @@ impl<'p> Point<'p> {
             }
             Scalar::Holds(guard) => {
                 self.load_indirect(emitter, guard.conditions().iter().map(|condition| &condition.index))?;
-                let holds = emit_guard(emitter, expr, guard, &self.coordinates())?;
+                let holds = bind_guard(emitter, expr, guard, &self.coordinates())?;
                 Ok(holds.unwrap_or(Expression::Constant(Constant::Bool(true))))
             }
             Scalar::Unary(op, operand) => {
@@ -154,7 +154,7 @@ impl<'p> Point<'p> {
                 self.load_indirect(emitter, read.index.iter().chain(conditions))?;
                 let element = emitter.memory.tensors[body.operands[operand]].ty.element;
                 let value = emitter.declare(scalar_type(emitter, element)?);
-                let guard = emit_guard(emitter, &stage.expr, &read.guard, &self.coordinates())?;
+                let guard = bind_guard(emitter, &stage.expr, &read.guard, &self.coordinates())?;
                 let is_unguarded = guard.is_none();
                 if guard.is_some() {
                     let fill = emit_literal(emitter, read.fill)?;
@@ -373,14 +373,22 @@ impl<'p> Point<'p> {
         emit_index(emitter, expr, index, &self.coordinates())
     }
 
-    /// Checks the indices that other indices use. The loads of all of them are under way before the first is waited for.
+    /// Checks the indices that other indices use.
     pub(crate) fn load_indirect<'i>(
         &mut self,
         emitter: &mut Emitter,
         indices: impl Iterator<Item = &'i Index>,
     ) -> Result<(), LowerError> {
-        let unknown = |place: &IndirectIndex| !self.places.contains_key(place);
-        let places: Vec<IndirectIndex> = indices.flat_map(Index::indirect_indices).filter(unknown).collect();
+        self.load_places(emitter, indices.flat_map(Index::indirect_indices).collect())
+    }
+
+    /// Finds these places. The loads of all of them are under way before the first is waited for.
+    pub(crate) fn load_places(
+        &mut self,
+        emitter: &mut Emitter,
+        mut places: Vec<IndirectIndex>,
+    ) -> Result<(), LowerError> {
+        places.retain(|place| !self.places.contains_key(place));
         places.iter().try_for_each(|place| self.read(emitter, place.read).map(|_| ()))?;
         places.into_iter().try_for_each(|place| self.check(emitter, place))
     }

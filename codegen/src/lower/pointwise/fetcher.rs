@@ -6,14 +6,14 @@ use warpweave_graph::expr::{Atom, Condition, Guard, Index, IndirectIndex};
 use warpweave_plan::body::StageSource;
 use warpweave_plan::template::pointwise::fetches::Fetch;
 
-use crate::kernel_ir::expression::{BinaryOp, Constant, Expression, ScalarType};
+use crate::kernel_ir::expression::{Constant, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId};
 use crate::kernel_ir::memory::Width;
 use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::arithmetic::set;
 use crate::lower::emitter::{Emitter, add, both, multiply};
 use crate::lower::error::LowerError;
-use crate::lower::index::{Coordinates, emit_guard, emit_index};
+use crate::lower::index::{Coordinates, bind_guard, emit_index};
 use crate::lower::scalar::Point;
 use crate::lower::types::{emit_literal, scalar_type};
 
@@ -137,16 +137,11 @@ impl Fetcher {
         let expr = &emitter.body().stages[self.stage].expr;
         let alone = Guard::always().and(condition.clone(), &|axis| expr.range(axis));
         let at = Coordinates { axes: &self.axes, places: &self.places };
-        let bind = |emitter: &mut Emitter, part: Expression| emitter.bind(ScalarType::Bool, part).into();
-        let holds = match emit_guard(emitter, expr, &alone, &at)? {
-            // Each on its own, so that no operand is loaded under a condition.
-            Some(Expression::Binary(BinaryOp::And, lower, upper)) => {
-                let (lower, upper) = (bind(emitter, *lower), bind(emitter, *upper));
-                both(Some(lower), Some(upper))
-            }
-            one => one,
-        };
-        let holds = holds.map(|holds| bind(emitter, holds));
+        let holds = bind_guard(emitter, expr, &alone, &at)?;
+        let holds = holds.map(|holds| match holds {
+            local @ Expression::Local(_) => local,
+            several => emitter.bind(ScalarType::Bool, several).into(),
+        });
         self.conditions.insert(condition.clone(), holds.clone());
         Ok(holds)
     }

@@ -6,6 +6,7 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index, ReadId, Reducer, Scalar, TensorExpr};
 use warpweave_plan::body::{Stage, StageSource};
 use warpweave_plan::plan::polled_together;
+use warpweave_plan::template::pointwise::named::named_places;
 
 use crate::kernel_ir::expression::{Expression, ScalarType};
 use crate::kernel_ir::ids::LocalId;
@@ -63,8 +64,11 @@ fn emit_stage(
             Some(sum) => sum.emit(emitter, tile, accumulator)?,
             None => {
                 let axes: Vec<AxisId> = expr.reduced().collect();
+                point.load_places(emitter, named_places(expr).0)?;
+                let places = &point.places;
                 reduce_over(emitter, expr, &axes, tile.to_vec(), &mut |emitter, axes| {
                     let mut inner = Point::new(stage, axes, stages);
+                    inner.places.clone_from(places);
                     accumulate(emitter, &mut inner, reducer, &expr.body, accumulator, reduced)
                 })?;
             }

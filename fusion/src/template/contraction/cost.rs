@@ -8,21 +8,21 @@ use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
 use crate::cost::cpu::Processor;
-use crate::cost::instructions::{BARRIER_CYCLES, CHECK_CYCLES, arithmetic, branching};
+use crate::cost::instructions::{BARRIER_CYCLES, CHECK_CYCLES, NEAR_CYCLES, arithmetic, branching};
 use crate::template::contraction::counts::ContractionModel;
 use crate::template::contraction::host_tiles;
 use crate::template::kernel::Kernel;
 use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{Atom, AxisKind, Index, ReadId, Scalar, TensorExpr};
+use warpweave_graph::expr::{Atom, AxisKind, Index, Read, ReadId, Scalar, TensorExpr};
 use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::template::contraction::AxisClass;
-use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::contraction::column_runs::ColumnRuns;
 use warpweave_plan::template::contraction::shape::Pipeline;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Finish};
 use warpweave_plan::template::contraction::tile_load::{Fetch, SideLoad};
+use warpweave_plan::template::contraction::{Contraction, index_axes};
 use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::tile::ScheduleParams;
 
@@ -108,14 +108,15 @@ fn sliced(expr: &TensorExpr, block: &[usize], shape: &ContractionShape) -> Opera
 ///   the first fetch, whose latency nothing hides.
 /// - *A step*: see [`step_cycles`]. The next step's loads are under way meanwhile, so a step takes no less than they do.
 /// - *Between*: where threads are slices, their sums are added; see [`adding_cycles`].
-/// - *After*: instructions of the stages behind the sums and of the stores, or the transfer of what is stored. A latency of what
-///   the stages load once comes on top; see [`waits_in_turn`] for what they load for every element.
+/// - *After*: instructions of the stages behind the sums and of the stores, or the transfer of what is stored. What the stages
+///   load comes on top; see [`waits_behind_sums`].
 fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
     let (arch, latency) = (kernel.arch, kernel.arch.load_latency_cycles.value);
     let loads = SideLoads::new(kernel, shape);
     let steps = steps(kernel, shape);
     let fetch = step_fetch(kernel, shape);
-    let compute = step_cycles(kernel, shape, &loads) + loads.chain + loads.evaluated;
+    let (products, found) = (step_cycles(kernel, shape, &loads), loads.chain + loads.evaluated);
+    let compute = products + found;
     // What is computed of loads is computed before the products, so the loads are waited for.
     let computed = if loads.evaluated > 0.0 { compute + latency } else { compute };
     let together = if shape.fetching_slices() > 1 { 0.0 } else { BARRIER_CYCLES };
@@ -126,8 +127,9 @@ fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
             let ahead = (latency + fetch) / (depth as f64 - 1.0);
             latency + fetch + steps * (compute + meeting).max(fetch).max(ahead)
         }
+        // The last step fetches nothing.
         Pipeline::RegisterPrefetch | Pipeline::Asynchronous { .. } => {
-            latency + fetch + steps * (computed.max(latency + fetch) + meeting)
+            latency + fetch + found + (steps - 1.0) * computed.max(latency + fetch) + products + steps * meeting
         }
     };
     let finish = shape.finish().expect("slices divide a thread's elements");
@@ -135,39 +137,47 @@ fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
     let places = (loads.slots + finish.rows as f64 + finish.columns as f64) * PLACE_INSTRUCTIONS;
     let before = latency + PLACE_CHAIN * DEPENDENT_CYCLES + issue_cycles(kernel, shape, places) / DEPENDENT_ISSUE;
     let after = issue_cycles(kernel, shape, elements * (STORE_INSTRUCTIONS + loads.after)) / DEPENDENT_ISSUE;
-    let in_turn = waits_in_turn(kernel, (shape, finish)) * latency;
+    let in_turn = waits_behind_sums(kernel, (shape, finish)) * latency;
     before
+        + loads.first
         + loop_cycles
         + adding_cycles(kernel, shape)
         + after.max(kernel.transfer(kernel.counts.store_sectors))
-        + latency.max(in_turn)
+        + in_turn
 }
 
-/// Loads from memory that a thread waits for one after another behind its sums. A stage that reads other places for other
-/// rows and columns loads a run of a row's columns at once, and no load passes a store before it. Where columns are no runs,
-/// what one stage stores stands between the loads of two.
-fn waits_in_turn(kernel: &Kernel<'_>, (shape, finish): (&ContractionShape, Finish)) -> f64 {
+/// Loads from memory that a thread waits for one after another behind its sums: one for all that is the same for a row or a
+/// column. A stage that reads other places for other rows and columns loads a run of a row's columns at once, and no load passes
+/// a store before it. Where columns are no runs, what one stage stores stands between the loads of two.
+fn waits_behind_sums(kernel: &Kernel<'_>, (shape, finish): (&ContractionShape, Finish)) -> f64 {
     let (body, tile) = (kernel.body, &kernel.params.tile);
     let contraction = Contraction::of(body).expect("the template is only chosen for contractions");
     let of_class = |class| contraction.tile_axes(body, class);
     let (rows, columns) = (of_class(AxisClass::Row), of_class(AxisClass::Column));
-    let loads = |stage: &&Stage| {
-        let expr = &stage.expr;
-        let after = if expr.reducer.is_some() { expr.epilogue.as_ref() } else { Some(&expr.body) };
-        after.into_iter().flat_map(|after| expr.reads_of(after)).any(|read| {
-            let read = &expr.reads[read];
-            let mut axes = Vec::new();
-            read.index.iter().for_each(|index| index.visit(&mut |axis| axes.push(axis.index()), &mut |_| {}));
-            let depends_on = |own: &[usize]| own.iter().any(|axis| axes.contains(axis));
-            matches!(stage.sources[read.operand], StageSource::Operand(_)) && depends_on(&rows) && depends_on(&columns)
-        })
+    let depends_on_both = |read: &Read| {
+        let mut axes = Vec::new();
+        read.index.iter().for_each(|index| index.visit(&mut |axis| axes.push(axis.index()), &mut |_| {}));
+        [&rows, &columns].into_iter().all(|own| own.iter().any(|axis| axes.contains(axis)))
     };
-    let loading = body.stages.iter().filter(loads).count();
+    let loads =
+        |stage: &Stage| loads_behind_sums(stage).into_iter().map(|id| depends_on_both(&stage.expr.reads[id])).max();
+    let found: Vec<bool> = body.stages.iter().filter_map(loads).collect();
+    let loading = found.iter().filter(|each| **each).count();
     let runs = finish.rows * finish.columns.div_ceil(shape.column_width);
-    match ColumnRuns::of(body, &contraction, shape, tile) {
-        Some(_) => (runs * loading.min(1)) as f64,
-        None => (runs * loading) as f64,
-    }
+    let in_turn = match ColumnRuns::of(body, &contraction, shape, tile) {
+        Some(_) => runs * loading.min(1),
+        None => runs * loading,
+    };
+    in_turn.max(found.len().min(1)) as f64
+}
+
+/// What a stage reads of memory once the sums are there.
+fn loads_behind_sums(stage: &Stage) -> Vec<ReadId> {
+    let expr = &stage.expr;
+    let after = if expr.reducer.is_some() { expr.epilogue.as_ref() } else { Some(&expr.body) };
+    let mut found: Vec<ReadId> = after.into_iter().flat_map(|after| expr.reads_of(after)).collect();
+    found.retain(|id| matches!(stage.sources[expr.reads[*id].operand], StageSource::Operand(_)));
+    found
 }
 
 /// What a thread does to bring both sides' elements of one step.
@@ -178,6 +188,8 @@ struct SideLoads {
     passes: f64,
     /// Cycles from a step's first instruction to its last load, where places are decoded, guarded, or named by data.
     chain: f64,
+    /// Cycles by which the first step's are more, where data name places that all steps read: elements loaded before are near.
+    first: f64,
     /// Cycles from the loads of a step to its factors, where those are more than reads: products stand behind them.
     evaluated: f64,
     /// Whether asynchronous copies bring the factors.
@@ -199,6 +211,7 @@ impl SideLoads {
             instructions: 0.0,
             passes: 0.0,
             chain: 0.0,
+            first: 0.0,
             evaluated: 0.0,
             copied: contraction.is_copied(body, shape),
             slots: 0.0,
@@ -233,7 +246,9 @@ impl SideLoads {
             if decode + checks + divided > 0.0 {
                 chain = chain.max(DEPENDENT_CYCLES * (decode + checks + divided + LOAD_INSTRUCTIONS));
             }
-            found.chain += trips * named(expr, factor) as f64 * (latency + CHECK_CYCLES);
+            let (fixed, anew) = named(expr, factor);
+            found.chain += trips * (fixed * (NEAR_CYCLES + CHECK_CYCLES) + anew * (latency + CHECK_CYCLES));
+            found.first += trips * fixed * (latency - NEAR_CYCLES);
             let in_turn = if branching(factor) > 0.0 { trips * width } else { 1.0 };
             found.evaluated += DEPENDENT_CYCLES * computed * in_turn;
             found.slots += side.elements() as f64;
@@ -257,13 +272,17 @@ fn divisions(expr: &TensorExpr, read: ReadId) -> usize {
     found.len()
 }
 
-/// Elements that name the places that a scalar reads.
-fn named(expr: &TensorExpr, scalar: &Scalar) -> usize {
+/// Elements that name the places that a scalar reads: those that are the same in all steps, and others.
+fn named(expr: &TensorExpr, scalar: &Scalar) -> (f64, f64) {
     let mut found = BTreeSet::new();
     for read in expr.reads_of(scalar) {
         expr.reads[read].index.iter().for_each(|index| index.visit(&mut |_| {}, &mut |name| _ = found.insert(name)));
     }
-    found.len()
+    let (fixed, anew): (Vec<ReadId>, Vec<ReadId>) = found.into_iter().partition(|read| {
+        let axes = index_axes(expr, &expr.reads[*read].index);
+        axes.into_iter().all(|axis| expr.axes[axis].kind == AxisKind::Parallel)
+    });
+    (fixed.len() as f64, anew.len() as f64)
 }
 
 /// Cycles in which the schedulers issue so many instructions of every thread.

@@ -7,6 +7,7 @@ use crate::cost::bound::OperandLevel;
 use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
+use crate::cost::counts::evaluation::element_of_output;
 use crate::cost::cpu::Processor;
 use crate::cost::host::evaluated;
 use crate::cost::instructions::{BRANCHING_CYCLES, CHECK_CYCLES, DEPENDENT_CYCLES, NEAR_CYCLES, arithmetic, branching};
@@ -15,10 +16,13 @@ use crate::template::pointwise::counts::{kernel_counts, side_by_side};
 use crate::template::pricing::Pricing;
 use crate::template::staged::cost::operand_bytes;
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{Scalar, TensorExpr};
+use warpweave_graph::expr::{IndirectIndex, Scalar, TensorExpr};
 use warpweave_plan::body::{GroupBody, Stage};
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::fill::fill;
+use warpweave_plan::template::pointwise::fetches::Points;
+use warpweave_plan::template::pointwise::named::named_places;
+use warpweave_plan::template::pointwise::runs::{Runs, VECTOR};
 use warpweave_plan::template::pointwise::walk::Walk;
 use warpweave_plan::template::pointwise::{PointOrder, Pointwise};
 use warpweave_plan::template::rules::Rules;
@@ -45,6 +49,8 @@ struct WarpWork {
     loading: f64,
     /// Its other instructions, functions that branch left out.
     straight: f64,
+    /// Points whose instructions stand between one another's.
+    interleaved: f64,
     /// Instructions of functions that branch.
     branching: f64,
     /// Loads that wait for one another.
@@ -73,7 +79,7 @@ impl WarpWork {
         let trips = |expr: &TensorExpr| Walk::of(expr, count).trips() as f64;
         let reductions = body.stages.iter().filter(|stage| stage.expr.reducer.is_some());
         let rounds: f64 = reductions.map(|stage| trips(&stage.expr)).sum();
-        let outputs = body.stages.iter().filter(|stage| stage.output.is_some()).count() * each;
+        let stores: usize = (0..body.stages.len()).map(|stage| stores(body, stage, each, sides)).sum();
         let axes = kernel.params.tile.iter().filter(|extent| **extent > 1).count().saturating_sub(1);
         let decoded = axes * if own.order == PointOrder::Run { 1 } else { each };
         let loading = KERNEL_INSTRUCTIONS
@@ -85,11 +91,12 @@ impl WarpWork {
         Self {
             warps,
             loading,
-            straight: computed - branching + outputs as f64 * STORE_INSTRUCTIONS,
+            straight: computed - branching + stores as f64 * STORE_INSTRUCTIONS,
+            interleaved: interleaved(own, kernel, sides) as f64,
             branching,
             rounds: rounds.max(1.0) * turns as f64,
-            named: (named(body) * turns) as f64,
-            named_anew: named(body) as f64 * if names_once(body, kernel.params) { 1.0 } else { turns as f64 },
+            named: named(body) * turns as f64,
+            named_anew: named(body) * if names_once(body, kernel.params) { 1.0 } else { turns as f64 },
         }
     }
 
@@ -100,7 +107,30 @@ impl WarpWork {
 
     /// Of these, the cycles behind its loads.
     fn after(&self) -> f64 {
-        self.straight * DEPENDENT_CYCLES + self.branching * BRANCHING_CYCLES
+        self.straight * (DEPENDENT_CYCLES / self.interleaved).max(1.0) + self.branching * BRANCHING_CYCLES
+    }
+}
+
+/// Stores of a thread with so many points: vectors where a run of them is one in memory.
+fn stores(body: &GroupBody, stage: usize, points: usize, sides: Option<Points>) -> usize {
+    let Some(place) = element_of_output(body, stage) else { return 0 };
+    let expr = &body.stages[stage].expr;
+    let is_wide = |runs: Runs| expr.element.is_single() && runs.is_wide(expr, &place);
+    if sides.and_then(|sides| sides.runs).is_some_and(is_wide) { points.div_ceil(VECTOR) } else { points }
+}
+
+/// Points of a thread that no branch parts: those of runs that all exist, and those far apart of a whole tile.
+fn interleaved(own: Pointwise, kernel: &Kernel<'_>, sides: Option<Points>) -> usize {
+    let tile = &kernel.params.tile;
+    let is_full = || {
+        let even = |(extent, tile): (usize, &usize)| extent.is_multiple_of(*tile);
+        tile.iter().product::<usize>() == own.per_thread * own.block_size().threads()
+            && kernel.body.tile_extents().into_iter().zip(tile).all(even)
+    };
+    match sides {
+        Some(Points { count, runs: Some(runs) }) if runs.is_even => count,
+        Some(Points { runs: None, .. }) if is_full() => own.per_thread,
+        Some(_) | None => 1,
     }
 }
 
@@ -130,12 +160,14 @@ fn names_once(body: &GroupBody, params: &ScheduleParams) -> bool {
     })
 }
 
-/// Elements that name places, of all stages.
-fn named(body: &GroupBody) -> usize {
+/// Elements that name places at one point, of all stages: those that are the same all along a reduction, and those that are
+/// loaded anew at every tap.
+fn named(body: &GroupBody) -> f64 {
     let of_stage = |stage: &Stage| {
-        let mut found = BTreeSet::new();
-        stage.expr.visit_indices(&mut |index| index.visit(&mut |_| {}, &mut |read| _ = found.insert(read)));
-        found.len()
+        let (fixed, anew) = named_places(&stage.expr);
+        let elements =
+            |places: Vec<IndirectIndex>| places.into_iter().map(|place| place.read).collect::<BTreeSet<_>>().len();
+        elements(fixed) as f64 + elements(anew) as f64 * reduced(&stage.expr)
     };
     body.stages.iter().map(of_stage).sum()
 }
@@ -146,9 +178,10 @@ impl Pricing for Pointwise {
     }
 
     /// A thread finds its point, and loads that wait for one another take a latency each. What follows is the slowest of: the
-    /// instructions of a scheduler's warps, those of one warp, and the loads of all warps through the first-level cache or
-    /// from the second with what the last of them does afterwards. All tiles together are no faster than the second-level
-    /// cache.
+    /// instructions of a scheduler's warps, those of one warp, and its share of the loads with what it does afterwards. The
+    /// loads of all warps go through the first-level cache or come from the second while other warps wait: with a latency and
+    /// what the last of them does afterwards they are a bound of their own. All tiles together are no faster than the
+    /// second-level cache.
     fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
         let (arch, work) = (kernel.arch, WarpWork::of(*self, kernel));
         let latency = arch.load_latency_cycles.value;
@@ -160,8 +193,9 @@ impl Pricing for Pointwise {
         let arrived = passes.max(arch.cycles_of_bytes(loaded, 1));
         let last = arrived + work.after() / work.rounds;
         let near = (work.named - work.named_anew) * NEAR_CYCLES;
-        let waits = work.rounds * latency + work.named_anew * latency + near + work.named * CHECK_CYCLES;
-        let alone = ENTRY_CYCLES + waits + (issued * sharing).max(work.alone()).max(last);
+        let places = work.named_anew * latency + near + work.named * CHECK_CYCLES;
+        let own = (issued * sharing).max(work.alone()).max(arrived / work.warps + work.after());
+        let alone = ENTRY_CYCLES + places + (work.rounds * latency + own).max(latency + last);
         let tiles = kernel.params.tiles(kernel.body).max(1);
         alone.max(arch.cycles_of_bytes(loaded + bytes(kernel.counts.store_sectors), tiles))
     }

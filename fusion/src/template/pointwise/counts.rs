@@ -1,6 +1,7 @@
 //! The pointwise template: neighbouring threads on neighbouring points, reductions one value after another.
 
 use warpweave_graph::arena::Id;
+use warpweave_graph::expr::ReadId;
 
 use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, combination, stored};
 use crate::cost::counts::tiles::{Tiles, set};
@@ -9,6 +10,7 @@ use crate::template::pointwise::fetched::FetchedStage;
 use warpweave_plan::body::{GroupBody, Stage};
 use warpweave_plan::template::pointwise::Pointwise;
 use warpweave_plan::template::pointwise::fetches::Points;
+use warpweave_plan::template::pointwise::named::named_places;
 use warpweave_plan::template::pointwise::rules::names_places;
 use warpweave_plan::template::pointwise::runs::Runs;
 use warpweave_plan::template::staged::StagedBox;
@@ -27,7 +29,8 @@ pub(crate) fn kernel_counts(
     let runs = sides.runs;
     let tiles = Tiles::new(body, params);
     let numbered = runs.map_or(params.tile.clone(), |runs| runs.grid(&params.tile));
-    let warps = params.rules().block_size().warps() * if runs.is_some() { 1 } else { own.per_thread };
+    let given = params.rules().block_size().warps() * if runs.is_some() { 1 } else { own.per_thread };
+    let warps = given.min(warps_of(&numbered));
     let extents = body.tile_extents();
     let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
     let origins: Vec<Vec<i64>> = picked.map(|tile| tiles.origin(tile)).collect();
@@ -62,6 +65,11 @@ pub(crate) fn side_by_side(own: Pointwise, body: &GroupBody, params: &SchedulePa
     (!one_by_one).then_some(Points { count: 1, runs: None })
 }
 
+/// Warps among whose lanes the points of a tile are dealt out: others have none, and stand for none that have.
+fn warps_of(numbered: &[usize]) -> usize {
+    numbered.iter().product::<usize>().div_ceil(WARP)
+}
+
 /// Sets the coordinates of the point, or the first of the run, with this number in a tile; whether it exists.
 fn place(
     origin: &[i64],
@@ -91,7 +99,7 @@ pub(crate) fn counts(
     sampling: Sampling,
 ) -> KernelCounts {
     let tiles = Tiles::new(body, params);
-    let warps = params.rules().block_size().warps();
+    let warps = (per_thread * params.rules().block_size().warps()).min(warps_of(&params.tile));
     let axes: Vec<usize> = (0..body.tile_rank).collect();
     let mut counts = KernelCounts::default();
     let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
@@ -100,7 +108,7 @@ pub(crate) fn counts(
         let model = StageModel::new(&body.stages[stage], boxes, Address::of_output(body, stage));
         let mut lanes = Lanes::new(body.stages[stage].expr.axes.len());
         for origin in &origins {
-            let (picked, weight) = Sampling::picks(per_thread * warps, sampling.warps);
+            let (picked, weight) = Sampling::picks(warps, sampling.warps);
             let mut of_warps = KernelCounts::default();
             for warp in picked {
                 lanes.place(|lane, point| tiles.place(origin, &axes, warp * WARP + lane, point));
@@ -117,6 +125,8 @@ pub(crate) fn counts(
 /// One stage, a thread an element: what a point of its reduction costs, what follows, and where the value goes.
 pub(crate) struct StageModel {
     reduced: Vec<(usize, usize)>,
+    /// The elements that name the same places at all points of a reduction.
+    places: Evaluation,
     inner: Option<Evaluation>,
     outer: Option<Evaluation>,
     output: Option<Address>,
@@ -125,19 +135,24 @@ pub(crate) struct StageModel {
 impl StageModel {
     pub(crate) fn new(stage: &Stage, boxes: &[StagedBox], output: Option<Address>) -> Self {
         let expr = &stage.expr;
-        let evaluation = Evaluation::new(stage, &expr.body, boxes);
+        let fixed: Vec<ReadId> = match expr.reducer {
+            Some(_) if boxes.is_empty() => named_places(expr).0.into_iter().map(|place| place.read).collect(),
+            Some(_) | None => Vec::new(),
+        };
+        let evaluation = Evaluation::without(stage, &expr.body, boxes, &fixed);
+        let places = Evaluation::of_reads(stage, boxes, fixed);
         let epilogue = expr.epilogue.as_ref().map(|epilogue| Evaluation::new(stage, epilogue, boxes));
         let (inner, outer) = match expr.reducer {
             Some(_) => (Some(evaluation.and_operations(combination(expr))), epilogue),
             None => (None, epilogue.or(Some(evaluation))),
         };
         let reduced = expr.reduced().map(|axis| (axis.index(), expr.axes[axis].extent)).collect();
-        Self { reduced, inner, outer, output }
+        Self { reduced, places, inner, outer, output }
     }
 
     /// What a warp's active lanes do.
     pub(crate) fn counts(&self, lanes: &mut Lanes, sampling: Sampling) -> KernelCounts {
-        let mut counts = KernelCounts::default();
+        let mut counts = self.places.counts(lanes);
         if let Some(inner) = &self.inner {
             let points = self.reduced.iter().map(|reduced| reduced.1).product();
             let (picked, weight) = Sampling::picks(points, sampling.steps.saturating_mul(2));

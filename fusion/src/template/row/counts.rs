@@ -28,19 +28,22 @@ pub(crate) fn counts(
     };
     let stages: Vec<StageModel> = rounds.iter().flat_map(of_round).collect();
     let warps = threads.block_size().warps();
-    let trips = params.tile.iter().product::<usize>().div_ceil(warps);
-    let rows = match threads {
-        RowThreads::Warp => warps * trips,
-        RowThreads::Block => warps,
+    let rows = params.tile.iter().product::<usize>();
+    // Warps with rows of their own, and those that repeat the tile's first.
+    let (own, others) = match threads {
+        RowThreads::Warp => (0..rows, rows..rows.next_multiple_of(warps)),
+        RowThreads::Block => (0..warps, 0..0),
     };
     let mut counts = KernelCounts::default();
     let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
     for tile in picked {
         let origin = tiles.origin(tile);
-        let (picked, weight) = Sampling::picks(rows, sampling.warps);
-        for warp in picked {
-            let row = Row { tiles: &tiles, origin: &origin, warp, threads };
-            stages.iter().for_each(|stage| counts += stage.counts(&row, sampling) * weight);
+        for group in [&own, &others] {
+            let (picked, weight) = Sampling::picks(group.len(), sampling.warps);
+            for warp in picked.map(|number| group.start + number) {
+                let row = Row { tiles: &tiles, origin: &origin, warp, threads };
+                stages.iter().for_each(|stage| counts += stage.counts(&row, sampling) * weight);
+            }
         }
     }
     counts * weight

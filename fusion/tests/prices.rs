@@ -1,0 +1,45 @@
+//! Counts that estimates take, and prices that follow from what the code does.
+
+#[path = "prices/counted.rs"]
+mod counted;
+#[path = "prices/named.rs"]
+mod named;
+#[path = "prices/points.rs"]
+mod points;
+#[path = "prices/products.rs"]
+mod products;
+
+use std::sync::Arc;
+
+use warpweave_fusion::cost::KernelCost;
+use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::estimate::EstimatedCost;
+use warpweave_fusion::partition::search::{FusionLevel, partition};
+use warpweave_graph::program::text::parse;
+use warpweave_graph::text::Tensors;
+use warpweave_graph::views::{inline_views, place_concats};
+use warpweave_plan::body::GroupBody;
+use warpweave_plan::template::tile::ScheduleParams;
+
+fn estimate() -> EstimatedCost {
+    EstimatedCost { arch: GpuArch::h200() }
+}
+
+/// The body of the only group of a program.
+fn body(program: &str) -> Arc<GroupBody> {
+    let program = parse(&format!("program\n{program}"), &Tensors::new()).expect("a program");
+    let (program, layouts) = place_concats(&inline_views(&program));
+    let mut groups = partition(&program, &layouts, &estimate(), FusionLevel::Register).groups;
+    assert_eq!(groups.len(), 1);
+    groups.remove(0).body
+}
+
+fn params(text: &str) -> ScheduleParams {
+    text.parse().expect("parameters")
+}
+
+/// Cycles of a tile.
+fn cycles(program: &str, under: &str) -> f64 {
+    let cost = estimate();
+    cost.task_microseconds(&body(program), &params(under)) * cost.arch.cycles_per_microsecond.value
+}
