@@ -38,7 +38,7 @@ check: fetch
 # Everything that continuous integration runs; each suite prints its time and fails above its budget.
 test: fetch
 	$(CARGO) fmt --all --check
-	$(TIMED) build 600 $(CARGO) test $(TESTED) --no-run --quiet
+	$(TIMED) build 900 $(CARGO) test $(TESTED) --no-run --quiet
 	$(TIMED) lints 300 $(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(TIMED) unit 420 $(CARGO) test $(TESTED) --exclude warpweave-tests
 	$(TIMED) files 120 $(CARGO) test $(SUITES) --test tidy --test filetests
