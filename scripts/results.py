@@ -77,7 +77,7 @@ def prices(warpweave):
 
     return (
         "What the search takes an rTask of each kernel to cost, and what a model of its machine code takes it to, for an H200 in "
-        "FP32: code over search, so that above 1 the search flatters. Times of models are those of the whole schedule under either "
+        "FP32. Ratios are code over search: above 1 the search flatters. Times of models are those of the whole schedule under either "
         "price, launch left out; those of templates are sums over rTasks. Nothing here was measured, and no measurement covers "
         "multiply-adds mixed with reads of shared memory. docs/explain.md says what the model of machine code knows."), [
             *compared(),
