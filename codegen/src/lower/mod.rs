@@ -71,23 +71,26 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
         Segment::CudaGraph(graph) => vec![false; graph.operators.len()],
     });
     for ((id, operator), awaits) in plan.operators().iter().zip(awaiting) {
-        let mut bind = |lowered: LoweredKernel| {
+        let mut bind = |lowered: LoweredKernel| -> Result<(u32, u32), LowerError> {
             let kernel = *known.entry(lowered.kernel).or_insert_with_key(|kernel| kernels.push(kernel.clone()));
             operands.resize(operands.len().next_multiple_of(OPERAND_ALIGNMENT), 0);
             let first = operands.len() as u32;
+            for (position, root) in lowered.places {
+                let Some(elements) = exchange.elements(&plan.memory, root) else { continue };
+                let moved = i64::from(lowered.operands[position as usize]) + elements;
+                let too_large = |_| LowerError::TooLarge { operator: id, tensor: root };
+                i32::try_from(moved).map_err(too_large)?;
+                let elements = i32::try_from(elements).map_err(too_large)?;
+                relocations.push(Relocation { operand: first + position, elements });
+            }
             operands.extend(lowered.operands);
-            let moved = |(position, root)| {
-                let elements = exchange.elements(&plan.memory, root)?;
-                Some(Relocation { operand: first + position, elements })
-            };
-            relocations.extend(lowered.places.into_iter().filter_map(moved));
-            (kernel.index() as u32, first)
+            Ok((kernel.index() as u32, first))
         };
         let prologue = if awaits { prefetch::prologue_sides(operator, &plan.memory) } else { Vec::new() };
         let (lowered, shared_operands) = lower_operator(id, operator, &plan.memory, &prologue)?;
-        let (kernel, first) = bind(lowered);
+        let (kernel, first) = bind(lowered)?;
         let keep = match operator.params.rules().holds_residents() {
-            true => Some(bind(lower_hold(id, operator, &plan.memory)?)),
+            true => Some(bind(lower_hold(id, operator, &plan.memory)?)?),
             false => None,
         };
         bindings.push(Binding { kernel, operands: first, keep, shared_operands });

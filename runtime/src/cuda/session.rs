@@ -251,7 +251,7 @@ impl CudaSession {
     /// Puts a launch into the stream.
     fn enqueue(&self) -> Result<(), CudaError> {
         let Loaded { launched, begin, end, stream, .. } = &*self.loaded;
-        let turn = self.turns.turn();
+        let turn = self.turns.number();
         match launched {
             Launched::Graphs { graphs, clock: Clock::Nodes, .. } => graphs[turn].launch(stream),
             Launched::Graphs { graphs, clock: Clock::Stream, .. } => {
@@ -269,7 +269,7 @@ impl CudaSession {
 
     fn launch_cooperative(&self, function: sys::CUfunction) -> Result<(), CudaError> {
         let loaded = &*self.loaded;
-        let mut arguments = loaded.buffers.addresses(self.turns.turn()).of_streams(0, 0, self.options.wait_limit);
+        let mut arguments = loaded.buffers.addresses(self.turns.number()).of_streams(0, 0, self.options.wait_limit);
         let units = self.turns.plan().units() as u32;
         let mut parameters = [(&raw mut arguments).cast::<c_void>()];
         // SAFETY: the entry takes one `ww_arguments` by value, which `StreamArguments` mirrors; the driver copies it before it
@@ -471,7 +471,7 @@ impl Session for CudaSession {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.turns.target_plan().choice().into_iter().chain(self.notes.iter().cloned()).collect()
+        self.turns.turn().plan.choice().into_iter().chain(self.notes.iter().cloned()).collect()
     }
 }
 
@@ -492,10 +492,10 @@ fn load(
     context: Context,
     module: Module,
 ) -> Result<(Loaded, Option<CudaError>), SessionError> {
-    let (plan, tables) = (turns.plan(), turns.target_plan().tables());
-    let operands: Vec<Vec<i32>> = turns.all().iter().map(|plan| plan.tables().operands).collect();
+    let (plan, tables) = (turns.plan(), &turns.turn().tables);
     let (memory, host) = (&plan.memory, counters(plan, 1));
-    let operand_words: usize = operands.iter().map(Vec::len).sum();
+    let operands = || turns.all().iter().map(|turn| &turn.tables.operands);
+    let operand_words: usize = operands().map(Vec::len).sum();
     let words = tables.stream_start.len() + tables.instructions.len() + operand_words + host.counters.len();
     let (needed, free) = (memory.arena_bytes + weights.len() as u64 + 4 * words as u64, context.free_bytes()?);
     if needed > free {
@@ -506,7 +506,7 @@ fn load(
         weights: Buffer::holding(weights)?,
         stream_start: Buffer::holding(&tables.stream_start)?,
         instructions: Buffer::holding(&tables.instructions)?,
-        operands: operands.iter().map(|own| Buffer::holding(own)).collect::<Result<_, _>>()?,
+        operands: operands().map(|own| Buffer::holding(own)).collect::<Result<_, _>>()?,
         control: Buffer::holding(&host.control)?,
         counters: Buffer::holding(&host.counters)?,
         status: Buffer::holding(&host.status)?,

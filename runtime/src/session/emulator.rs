@@ -59,12 +59,12 @@ impl EmulatorSession {
 
 impl Session for EmulatorSession {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
-        let (plan, tables) = (self.turns.plan(), self.turns.target_plan().tables());
+        let (plan, tables) = (self.turns.plan(), &self.turns.turn().tables);
         let memory = &plan.memory;
         check_inputs(input_types(memory), inputs)?;
         let arena = memory.arena_bytes as usize;
         let counters = plan.arrivals().len();
-        let mut device = Emulated::new(&self.program, &tables, &self.weights, arena, counters)
+        let mut device = Emulated::new(&self.program, tables, &self.weights, arena, counters)
             .map_err(|error| SessionError::Internal(error.to_string()))?;
         device.restart(self.epoch);
         let initialised: Vec<_> = memory.live_in().map(|tensor| place(memory, tensor)).collect();
@@ -138,6 +138,6 @@ impl Session for EmulatorSession {
     fn notes(&self) -> Vec<String> {
         let run_as = run_as(self.turns.plan());
         let emulated = format!("emulated {run_as} under {} interleavings", self.options.interleavings.max(1));
-        self.turns.target_plan().choice().into_iter().chain([emulated]).collect()
+        self.turns.turn().plan.choice().into_iter().chain([emulated]).collect()
     }
 }

@@ -33,14 +33,8 @@ impl Session for HostSession {
     }
 
     fn advance(&mut self) -> Result<(), SessionError> {
-        let memory = &self.plan().plan().memory;
-        let exchange = memory.exchange();
-        let (copied, others): (Vec<PlannedState>, Vec<PlannedState>) =
-            memory.states.iter().partition(|state| exchange.other(state.tensor).is_some());
-        // One of these may become what another one was.
-        let next: Vec<Tensor> = others.iter().map(|state| self.read(state.next)).collect();
-        others.iter().zip(&next).for_each(|(state, next)| self.write(state.tensor, next));
-        copied.iter().for_each(|state| self.copy(state.next, state.tensor));
+        let states = self.plan().plan().memory.states.clone();
+        states.into_iter().for_each(|PlannedState { tensor, next }| self.copy(next, tensor));
         Ok(())
     }
 

@@ -46,14 +46,14 @@ impl TextSession {
 
 impl Session for TextSession {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
-        let (plan, tables) = (self.turns.plan(), self.turns.target_plan().tables());
+        let (plan, tables) = (self.turns.plan(), &self.turns.turn().tables);
         let memory = &plan.memory;
         check_inputs(input_types(memory), inputs)?;
         write_inputs(memory, inputs, &mut self.state.arena);
         let launch = TextLaunch {
             threads: self.threads,
             shared_bytes: self.shared_bytes,
-            tables: &tables,
+            tables,
             weights: &self.weights,
             launches: 1,
             wait_limit: self.wait_limit,
@@ -116,7 +116,7 @@ impl Session for TextSession {
     }
 
     fn notes(&self) -> Vec<String> {
-        let choice = self.turns.target_plan().choice();
+        let choice = self.turns.turn().plan.choice();
         choice.into_iter().chain([format!("the text runs {}", run_as(self.turns.plan()))]).collect()
     }
 }

@@ -1,45 +1,53 @@
 //! Launches that take turns.
 
 use warpweave_plan::plan::ExecutionPlan;
+use warpweave_plan::tables::Tables;
 
 use crate::bundle::TargetPlan;
 
 /// The plan of a session, and that of every other launch where states and what they become change places between launches.
 pub(crate) struct Turns {
-    /// In turn, from that of the first launch on.
-    plans: Vec<TargetPlan>,
-    turn: usize,
+    /// From that of the first launch on.
+    turns: Vec<Turn>,
+    current: usize,
+}
+
+/// What some of the launches follow.
+pub(crate) struct Turn {
+    pub(crate) plan: TargetPlan,
+    pub(crate) tables: Tables,
 }
 
 impl Turns {
     /// Those of a plan, which is that of the first launch.
     pub(crate) fn new(plan: TargetPlan) -> Self {
         let exchanged = plan.exchanged();
-        Self { plans: [plan].into_iter().chain(exchanged).collect(), turn: 0 }
+        let turn = |plan: TargetPlan| Turn { tables: plan.tables(), plan };
+        Self { turns: [plan].into_iter().chain(exchanged).map(turn).collect(), current: 0 }
     }
 
-    /// Every plan, in turn.
-    pub(crate) fn all(&self) -> &[TargetPlan] {
-        &self.plans
+    /// All of them.
+    pub(crate) fn all(&self) -> &[Turn] {
+        &self.turns
     }
 
-    /// Which of them the next launch follows.
-    pub(crate) fn turn(&self) -> usize {
-        self.turn
+    /// The number of the one that the next launch follows.
+    pub(crate) fn number(&self) -> usize {
+        self.current
     }
 
-    /// The one that the next launch follows.
-    pub(crate) fn target_plan(&self) -> &TargetPlan {
-        &self.plans[self.turn]
+    /// What the next launch follows.
+    pub(crate) fn turn(&self) -> &Turn {
+        &self.turns[self.current]
     }
 
-    /// The same, without its operands.
+    /// The plan that the next launch follows.
     pub(crate) fn plan(&self) -> &ExecutionPlan {
-        self.target_plan().plan.plan()
+        self.turn().plan.plan.plan()
     }
 
     /// Makes what the last launch has left of the exchanged states what the next one finds.
     pub(crate) fn advance(&mut self) {
-        self.turn = (self.turn + 1) % self.plans.len();
+        self.current = (self.current + 1) % self.turns.len();
     }
 }

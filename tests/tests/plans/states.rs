@@ -1,7 +1,9 @@
 //! Plans of programs with states: launches follow one another as the reference says, and the verifier protects what lives
 //! between them.
 
+use warpweave::OpenOptions;
 use warpweave::codegen::emulate::LaunchOptions;
+use warpweave::codegen::lower::LoweredProgram;
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::choice::parts::SegmentGroups;
 use warpweave::fusion::schedule::memory::ArenaPolicy;
@@ -10,11 +12,13 @@ use warpweave::graph::expr::{BinaryOp, UnaryOp};
 use warpweave::graph::program::{Source, State, TensorId, TensorProgram};
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::{ElementType, Tensor, TensorType};
-use warpweave::plan::plan::backend::Backend;
+use warpweave::plan::plan::backend::{Backend, BackendReason};
 use warpweave::plan::plan::states::PlannedState;
 use warpweave::plan::plan::{Buffer, BufferSpace, ExecutionPlan};
 use warpweave::plan::verify::verify;
 use warpweave::plan::verify::violation::Violation;
+use warpweave::runtime::bundle::TargetPlan;
+use warpweave::runtime::session::{DEFAULT_KERNEL_TARGET, Device, Kernels, open_kernels, pack_program};
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::{Compiled, compile_parts, compile_under};
 use warpweave_tests::random::{self, Random};
@@ -45,6 +49,9 @@ pub fn add(suite: &mut Suite) {
         assert_eq!(compiled.plan.plan().segments.len(), 2);
         check_launches(&compiled);
     });
+    for device in [Device::Emulator, Device::Text] {
+        suite.trial(format!("states: sessions on {device}"), move || check_session(device));
+    }
     suite.trial("states: verifier and closure", || {
         let mut tally = Tally::default();
         for arena in ArenaPolicy::ALL {
@@ -103,6 +110,42 @@ fn check_launches(compiled: &Compiled) {
     }
 }
 
+/// A session whose states advance gives what the reference gives launch by launch, while they change places. The plan of every
+/// other launch is right by itself.
+fn check_session(device: Device) {
+    let Compiled { mut program, plan, lowered } =
+        compile_under(&step(), FusionLevel::Register, &PlanOptions::new(UNITS));
+    let memory = &plan.plan().memory;
+    assert_eq!(memory.state_moves(), [], "what only moves has a tensor of its own, too");
+    let exchanged = plan.exchanged().expect("all are exchanged");
+    let evidence = verify(exchanged.plan().clone()).expect("other places change no order").evidence();
+    assert_eq!(evidence, plan.evidence());
+    let states =
+        |program: &TensorProgram| program.states().map(|(state, _)| initial(program, state)).collect::<Vec<Tensor>>();
+    let weights = pack_program(memory, &program).expect("all constants are there");
+    let LoweredProgram { program: kernels, bindings, operands, relocations } = lowered;
+    let plan = TargetPlan { plan, bindings, operands, relocations, reason: BackendReason::Asked };
+    let kernels = Kernels { target: DEFAULT_KERNEL_TARGET, plan, program: kernels };
+    let mut session =
+        open_kernels(kernels, weights, device, &OpenOptions::default()).expect("the device needs nothing else");
+    session.set_states(&states(&program)).expect("they are of the states' types");
+    for launch in 0..LAUNCHES {
+        let inputs = random::inputs(&mut Random::new(launch), &program);
+        let outputs = session.run(&inputs).unwrap_or_else(|error| panic!("launch {launch}: {error}"));
+        assert_close(&outputs, &launched(&mut program, &inputs), 1e-4);
+        session.advance().expect("it has run");
+        assert_close(&session.states().expect("it has run"), &states(&program), 1e-4);
+    }
+}
+
+/// What a state is before the next launch.
+fn initial(program: &TensorProgram, state: TensorId) -> Tensor {
+    match &program.tensors[state].source {
+        Source::State(State { initial, .. }) => initial.clone(),
+        Source::Input(_) | Source::Constant(_) | Source::Statement(_) => unreachable!("{state} is no state"),
+    }
+}
+
 /// What the reference gives for a launch, after which the program's states are what they became.
 fn launched(program: &mut TensorProgram, inputs: &[Tensor]) -> Vec<Tensor> {
     let shown = program.outputs.len();
@@ -155,6 +198,11 @@ fn check_violations() {
             let output = plan.memory.outputs[0];
             plan.memory.states[0].next = output;
         },
+        |violation| matches!(violation, Violation::Memory(_)),
+    );
+    refused(
+        "a state that becomes what another one was",
+        &|plan| plan.memory.states[2].next = plan.memory.states[3].tensor,
         |violation| matches!(violation, Violation::Memory(_)),
     );
     refused(

@@ -6,7 +6,7 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index, ReadId, Reducer, Scalar, TensorExpr};
 use warpweave_plan::body::{Stage, StageSource};
 use warpweave_plan::plan::polled_together;
-use warpweave_plan::template::pointwise::named::named_places;
+use warpweave_plan::template::named::named_places;
 
 use crate::kernel_ir::expression::{Expression, ScalarType};
 use crate::kernel_ir::ids::LocalId;

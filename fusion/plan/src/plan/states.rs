@@ -11,7 +11,7 @@ use super::{BUFFER_ALIGNMENT, Buffer, BufferSpace, MemoryPlan};
 /// and the same type.
 ///
 /// Whoever runs the plan writes the initial value before the first launch. After each launch, the two of an [`Exchange`]
-/// change places, and of all others what `next` holds is moved to `tensor`, as if all were moved at once.
+/// change places, and of all others what `next` holds is moved to `tensor`. No state becomes what another one was.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct PlannedState {
     /// What a launch reads.
@@ -39,12 +39,12 @@ impl Exchange {
         self.others.get(&root).copied()
     }
 
-    /// Elements from the place of a root to that of the other one.
-    pub fn elements(&self, memory: &MemoryPlan, root: TensorId) -> Option<i32> {
+    /// Elements from the place of a root to that of the other one, if it has one.
+    pub fn elements(&self, memory: &MemoryPlan, root: TensorId) -> Option<i64> {
         let other = &memory.tensors[self.other(root)?];
         let own = &memory.tensors[root];
         let (from, to) = own.buffer.zip(other.buffer)?;
-        i32::try_from((to.offset as i64 - from.offset as i64) / own.pitch() as i64).ok()
+        Some((to.offset as i64 - from.offset as i64) / own.pitch() as i64)
     }
 }
 
@@ -57,14 +57,6 @@ pub struct StateMove {
     pub to: u64,
     /// How many.
     pub bytes: u64,
-}
-
-impl StateMove {
-    /// Whether another begins behind it, equally far behind both of its ends.
-    fn reaches(&self, other: &Self) -> bool {
-        let gap = |own: u64, other: u64| other.checked_sub(own + self.bytes).filter(|gap| *gap < BUFFER_ALIGNMENT);
-        gap(self.from, other.from).is_some_and(|from| gap(self.to, other.to) == Some(from))
-    }
 }
 
 impl MemoryPlan {
@@ -121,21 +113,16 @@ impl MemoryPlan {
         memory
     }
 
-    /// What is moved after each launch, neighbours at once. Nothing lies between two buffers that are less than an alignment apart.
+    /// What is moved after each launch: all that is not exchanged, and not what it was before.
     pub fn state_moves(&self) -> Vec<StateMove> {
         let exchange = self.exchange();
-        let mut moves: Vec<StateMove> = Vec::new();
-        for state in self.states.iter().filter(|state| exchange.other(state.tensor).is_none()) {
+        let moved = |state: &PlannedState| {
             let [from, to] = [state.next, state.tensor].map(|tensor| self.tensors[tensor].buffer);
-            let moves_bytes = |(from, to): &(Buffer, Buffer)| from.bytes > 0 && from.offset != to.offset;
-            let Some((from, to)) = from.zip(to).filter(moves_bytes) else { continue };
-            let own = StateMove { from: from.offset, to: to.offset, bytes: from.bytes };
-            match moves.last_mut().filter(|last| last.reaches(&own)) {
-                Some(last) => last.bytes = own.to - last.to + own.bytes,
-                None => moves.push(own),
-            }
-        }
-        moves
+            let (from, to) = from.zip(to).filter(|(from, to)| from.bytes > 0 && from.offset != to.offset)?;
+            Some(StateMove { from: from.offset, to: to.offset, bytes: from.bytes })
+        };
+        let others = self.states.iter().filter(|state| exchange.other(state.tensor).is_none());
+        others.filter_map(moved).collect()
     }
 
     /// The tensors of the arena that hold values when a launch begins: inputs and states.
@@ -196,7 +183,7 @@ mod tests {
             let after = [state.tensor, state.next].map(|tensor| offset(&exchanged, tensor));
             assert_eq!(after, if expected { [next, own] } else { [own, next] }, "{states:?}");
             let elements = (next as i64 - own as i64) / ElementType::F32.bytes() as i64;
-            let found = [state.tensor, state.next].map(|tensor| exchange.elements(&memory, tensor).map(i64::from));
+            let found = [state.tensor, state.next].map(|tensor| exchange.elements(&memory, tensor));
             assert_eq!(found, if expected { [Some(elements), Some(-elements)] } else { [None; 2] }, "{states:?}");
         }
         assert_eq!(exchanged.exchanged(), memory, "twice is never");
@@ -228,15 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_move_at_once() {
-        check(&[(16, 1040, 500), (528, 1552, 8), (784, 1808, 256)], &[(1040, 16, 1024)]);
-    }
-
-    #[test]
-    fn what_lies_apart_or_in_another_order_moves_by_itself() {
-        check(&[(16, 1040, 256), (528, 1296, 256)], &[(1040, 16, 256), (1296, 528, 256)]);
-        check(&[(272, 1040, 256), (16, 1296, 256)], &[(1040, 272, 256), (1296, 16, 256)]);
-        check(&[(16, 2064, 16), (528, 2576, 16)], &[(2064, 16, 16), (2576, 528, 16)]);
-        check(&[(16, 272, 0)], &[]);
+    fn what_has_no_bytes_is_not_moved() {
+        check(&[(16, 1040, 256), (272, 272, 0)], &[(1040, 16, 256)]);
     }
 }

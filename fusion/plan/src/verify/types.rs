@@ -1,7 +1,10 @@
 //! What every other check takes for granted: ids, ranks, types and expressions of memory and rOperators.
 
+use std::collections::BTreeSet;
+
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisKind, Index};
+use warpweave_graph::program::TensorId;
 use warpweave_graph::types::{ElementType, MAX_RANK};
 
 use crate::body::{GroupBody, Stage, StageSource};
@@ -36,6 +39,9 @@ fn check_memory(memory: &MemoryPlan) -> Check {
     require(named.all(|tensor| memory.tensors.get(tensor).is_some()), "it names no tensor")?;
     let keeps_type = |state: &PlannedState| memory.tensors[state.tensor].ty == memory.tensors[state.next].ty;
     require(memory.states.iter().all(keeps_type), "a state becomes a tensor of another type")?;
+    let states: BTreeSet<TensorId> = memory.states.iter().map(|state| state.tensor).collect();
+    let is_own = |state: &PlannedState| state.next == state.tensor || !states.contains(&state.next);
+    require(memory.states.iter().all(is_own), "a state becomes what another one was")?;
     for tensor in memory.tensors.values() {
         let elements = tensor.ty.shape.checked_elements();
         let bytes = elements.and_then(|elements| elements.checked_mul(tensor.ty.element.bytes()));

@@ -18,12 +18,13 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Atom, AxisKind, Index, Read, ReadId, Scalar, TensorExpr};
 use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::template::contraction::AxisClass;
+use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::contraction::column_runs::ColumnRuns;
 use warpweave_plan::template::contraction::shape::Pipeline;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Finish};
 use warpweave_plan::template::contraction::tile_load::{Fetch, SideLoad};
-use warpweave_plan::template::contraction::{Contraction, index_axes};
 use warpweave_plan::template::fill::fill;
+use warpweave_plan::template::named::is_fixed;
 use warpweave_plan::template::tile::ScheduleParams;
 
 /// Instructions for an element's index and store after a contraction's reduction, beside its own operations.
@@ -278,10 +279,7 @@ fn named(expr: &TensorExpr, scalar: &Scalar) -> (f64, f64) {
     for read in expr.reads_of(scalar) {
         expr.reads[read].index.iter().for_each(|index| index.visit(&mut |_| {}, &mut |name| _ = found.insert(name)));
     }
-    let (fixed, anew): (Vec<ReadId>, Vec<ReadId>) = found.into_iter().partition(|read| {
-        let axes = index_axes(expr, &expr.reads[*read].index);
-        axes.into_iter().all(|axis| expr.axes[axis].kind == AxisKind::Parallel)
-    });
+    let (fixed, anew): (Vec<ReadId>, Vec<ReadId>) = found.into_iter().partition(|read| is_fixed(expr, *read));
     (fixed.len() as f64, anew.len() as f64)
 }
 

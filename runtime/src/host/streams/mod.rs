@@ -7,3 +7,18 @@ mod signals;
 pub use delays::Delays;
 pub(super) use order::turning;
 pub(super) use signals::signals;
+
+/// Instructions by number, for tests.
+#[cfg(test)]
+mod instructions {
+    use warpweave_graph::arena::Id;
+    use warpweave_plan::plan::{CounterId, Instruction};
+
+    pub(super) fn signal(counter: usize) -> Instruction {
+        Instruction::Signal(CounterId::from_index(counter))
+    }
+
+    pub(super) fn wait(counter: usize, signals: u32) -> Instruction {
+        Instruction::Wait { counter: CounterId::from_index(counter), signals }
+    }
+}

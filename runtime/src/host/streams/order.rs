@@ -78,18 +78,11 @@ mod tests {
     use warpweave_graph::arena::Id;
     use warpweave_plan::plan::RTask;
 
+    use super::super::instructions::{signal, wait};
     use super::*;
 
     fn run(operator: usize, tile: u32) -> Instruction {
         Instruction::Run(RTask { operator: OperatorId::from_index(operator), tile })
-    }
-
-    fn signal(counter: usize) -> Instruction {
-        Instruction::Signal(CounterId::from_index(counter))
-    }
-
-    fn wait(counter: usize, signals: u32) -> Instruction {
-        Instruction::Wait { counter: CounterId::from_index(counter), signals }
     }
 
     #[test]

@@ -65,17 +65,8 @@ fn of_stream(stream: &[Instruction], in_part: &HashSet<CounterId>) -> Box<[u32]>
 
 #[cfg(test)]
 mod tests {
-    use warpweave_graph::arena::Id;
-
+    use super::super::instructions::{signal, wait};
     use super::*;
-
-    fn signal(counter: usize) -> Instruction {
-        Instruction::Signal(CounterId::from_index(counter))
-    }
-
-    fn wait(counter: usize, signals: u32) -> Instruction {
-        Instruction::Wait { counter: CounterId::from_index(counter), signals }
-    }
 
     #[test]
     fn the_last_signal_of_a_thread_brings_those_before_it() {

@@ -1,7 +1,6 @@
 //! The pointwise template: a thread computes whole elements, reductions one after another.
 
 pub mod fetches;
-pub mod named;
 pub mod rules;
 pub mod runs;
 pub mod walk;
