@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 
+use crate::arena::Id;
+use crate::expr::substitute::replace_axes;
 use crate::expr::{Axis, AxisId, AxisKind, Index, Reducer, TensorExpr};
 use crate::program::{Definition, ProgramBuilder, StatementId, TensorId};
 
@@ -66,8 +68,7 @@ fn joined(program: &mut ProgramBuilder, expr: &TensorExpr, terms: &[TensorId]) -
         let tensors: Vec<TensorId> = operands.iter().map(|own| own[at]).collect();
         runs.push((at, run(program, &tensors)?));
     }
-    let mut stacked = expr.clone();
-    let step = stacked.axes.push(Axis { extent: terms.len(), kind: AxisKind::Reduced });
+    let (mut stacked, step) = with_steps(expr, terms.len());
     let mut all = operands.swap_remove(0);
     for (at, run) in &runs {
         all[*at] = run.joined;
@@ -75,6 +76,17 @@ fn joined(program: &mut ProgramBuilder, expr: &TensorExpr, terms: &[TensorId]) -
         move_reads(&mut stacked, *at, run, step);
     }
     Some(program.compute(stacked, &all))
+}
+
+/// The expression with one more reduced axis, in front of the others: what is made last, or first, is at one end of the sum.
+fn with_steps(expr: &TensorExpr, steps: usize) -> (TensorExpr, AxisId) {
+    let order: Vec<AxisId> = expr.parallel().chain(expr.reduced()).collect();
+    let step = expr.parallel().count();
+    let mut axes: Vec<Axis> = order.iter().map(|axis| expr.axes[*axis]).collect();
+    axes.insert(step, Axis { extent: steps, kind: AxisKind::Reduced });
+    let place = |axis: AxisId| order.iter().position(|other| *other == axis).map(|at| at + usize::from(at >= step));
+    let moved = expr.axes.ids().filter_map(place).map(|at| Index::axis(AxisId::from_index(at)));
+    (replace_axes(expr, &axes.into_iter().collect(), &moved.collect::<Vec<_>>()), AxisId::from_index(step))
 }
 
 /// Lets the reads of an operand read the part of a joined tensor that a step is of.
