@@ -6,9 +6,11 @@
     python3 scripts/add_one_of_each.py --test   # and run the suites there that look at files
 
 A copy of the tracked files in target/scratch gets one more operator, template, statement and so on, by the edits of
-scripts/add/kinds.py. It fails if an edit's anchor does not occur exactly once; if the files that a kind touches are not those
-that its bullet in "How to add" names; if a bullet has no kind, or a kind no bullet; and if the copy does not compile without
-warnings.
+scripts/add/kinds.py. It fails if:
+- an edit's anchor does not occur exactly once;
+- the files that a kind touches are not those that its bullet in "How to add" names;
+- a bullet has no kind, or a kind no bullet;
+- the copy does not compile without warnings.
 """
 
 import argparse

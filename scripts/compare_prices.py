@@ -1,10 +1,10 @@
 """Prints, for every benchmark model at full size, the search's prices of kernels beside those of their machine code.
 
-A kernel flatters where its code is dearer than its price. The percentiles go over kernels, each counted as often as it has
-operators. Below the models stand the templates, over all of them, and the cycles of dispatches. With --rejected the kernels are
-not those of the plans but so many that the search rejected, in equal numbers from each model; with --batches so many of the
-models are compiled for other batches. A seed draws either. Needs NVRTC, nvdisasm and Python 3 alone; each model is deleted after
-its turn.
+A kernel flatters where its code is dearer than its price. The percentiles go over kernels, each counted as often as it
+has operators. Below the models stand the templates, over all of them, and the cycles of dispatches. With --rejected the
+kernels are not those of the plans but so many that the search rejected, in equal numbers from each model. With
+--batches so many of the models are compiled for other batches. A seed draws either. Needs NVRTC, nvdisasm and Python 3
+alone; each model is deleted after its turn.
 
     python3 scripts/compare_prices.py --warpweave target/release/warpweave [--rejected N | --batches N] [--seed S] [MODEL ...]
 """

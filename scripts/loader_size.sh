@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the loader of bundles as a deployment would, without compiler and symbols, and fails if it has more than 4 MB, or if
-# it computes anything else from a bundle than the program that compiled it.
+# Builds the loader of bundles as a deployment would, without compiler and symbols. Fails if it has more than 4 MB, or
+# if it computes anything else from a bundle than the program that compiled it.
 # usage: loader_size.sh WARPWEAVE
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,9 +1,10 @@
 """Gives warpweave damaged and hostile models: each must end in success or in a clear error.
 
-Every seed takes one of ONNX's node tests or a small model from here, and changes a few fields of its protobuf message: numbers
-to extremes, names to others, operators, types and attributes to others, lists cut or repeated; now and then bytes of the file.
-`compile --target host` and `run` must end within ten seconds, in two gigabytes, without a panic, an abort or a signal, with
-exit code 0 or with a message that names its kind and does not blame warpweave. Needs numpy and onnx.
+Every seed takes one of ONNX's node tests or a small model from here, and changes a few fields of its protobuf message.
+Numbers become extremes, names others, operators, types and attributes others, and lists are cut or repeated. Now and
+then bytes of the file are changed. `compile --target host` and `run` must end within ten seconds, in two gigabytes,
+without a panic, an abort or a signal. They must end with exit code 0 or with a message that names its kind and does not
+blame warpweave. Needs numpy and onnx.
 
     PYTHONPATH=.onnxruntime python3 scripts/mutated_models.py [--seeds 0:2000] [--keep DIR]
 """

@@ -1,10 +1,10 @@
 """Compares single operators in random configurations with ONNX Runtime.
 
-Every seed gives one model of one operator, the operator by its turn: shapes with odd and unit extents, all attributes,
-negative axes, ties, duplicates, infinities, places beyond borders, several element types. Half of the models have an Add,
-a Relu or a Cast behind it, so that fusion takes part. ONNX Runtime, without optimisations, says what the outputs are, and
-ONNX's reference evaluator where a case says why (`by_reference`). `warpweave compare` must agree on every device of
---device, or refuse the model with a reason (exit code 3).
+Every seed gives one model of one operator, the operator by its turn. Models have shapes with odd and unit extents, all
+attributes, negative axes, ties, duplicates, infinities, places beyond borders, and several element types. Half of the
+models have an Add, a Relu or a Cast behind it, so that fusion takes part. ONNX Runtime, without optimisations, says
+what the outputs are, and ONNX's reference evaluator where a case says why (`by_reference`). `warpweave compare` must
+agree on every device of --device, or refuse the model with a reason (exit code 3).
 
 The generators are in scripts/operator_families/. Needs numpy, onnx and onnxruntime; scripts/fetch_onnxruntime.sh fetches them.
 

@@ -411,8 +411,8 @@ class Generator:
 
 
 def write(seed, elements, folder):
-    """Writes a seed's model and the arrays that it takes and gives; false if the seed gives no graph, or one of which ONNX
-    Runtime computes another value node by node."""
+    """Writes a seed's model and the arrays that it takes and gives. False if the seed gives no graph, or one of which
+    ONNX Runtime computes another value node by node."""
     generator = Generator(seed, elements)
     model = generator.grow()
     if model is None:

@@ -1,11 +1,19 @@
 """Compares what two builds make of every model, byte for byte.
 
-BASE and HEAD are each a commit, which is built for release below target/replay, or the path of a program. The models are
-those of tests/models and the reduced benchmark models; with --full the benchmark models at full size as well. Each is
-compiled for the host and sm_90a, with the backend that is chosen and as a persistent program; small ones run on the host on
-seeded inputs. Compared are, by kind: model (the benchmark models as exported), graph, partition, plan, ir, cuda (the text
-that NVRTC is given), cubin (code, constants and attributes), symbols (the names in a cubin), outputs (of the host) and error (of a refused model). Of CUDA text that differs, the first
-differing function is shown side by side. Results are kept below target/replay/results, by commit or by the program's hash.
+BASE and HEAD are each a commit, which is built for release below target/replay, or the path of a program. The models
+are those of tests/models and the reduced benchmark models; with --full the benchmark models at full size as well. Each
+is compiled for the host and sm_90a, with the backend that is chosen and as a persistent program; small ones run on the
+host on seeded inputs. These kinds are compared:
+- model (the benchmark models as exported);
+- graph, partition, plan, ir;
+- cuda (the text that NVRTC is given);
+- cubin (code, constants and attributes);
+- symbols (the names in a cubin);
+- outputs (of the host);
+- error (of a refused model).
+
+Of CUDA text that differs, the first differing function is shown side by side. Results are kept below
+target/replay/results, by commit or by the program's hash.
 
 "busy" is the processors' time of compiling, NVRTC's included; "planning" is the part by the clock that is not NVRTC's.
 

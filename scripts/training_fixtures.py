@@ -3,11 +3,11 @@
 
   PYTHONPATH=.onnxruntime scripts/training_fixtures.py        # needs PyTorch, 1.13 or later
 
-Two small models are written as `scores.onnx` (scores of shape N, classes) and `map.onnx` (scores of shape N, classes, height, width);
-`scores_loss.onnx` and `scores_likelihood.onnx` are the first with a loss of ONNX's behind it, which ignores a class.
-`steps.npz` has for each model `<model>/in_x`, for each target `<model>/target_<kind>`, and for each case `<case>/loss_<step>` and
-`<case>/w<step>_<parameter>` after the first and the last step. PyTorch computes in doubles; singles are stored. The cases are those
-of `tests/tests/training/options.rs`, under the same names.
+Two small models are written as `scores.onnx` (scores of shape N, classes) and `map.onnx` (scores of shape N, classes,
+height, width). `scores_loss.onnx` and `scores_likelihood.onnx` are the first with a loss of ONNX's behind it, which
+ignores a class. `steps.npz` has for each model `<model>/in_x`, for each target `<model>/target_<kind>`, and for each
+case `<case>/loss_<step>` and `<case>/w<step>_<parameter>` after the first and the last step. PyTorch computes in
+doubles; singles are stored. The cases are those of `tests/tests/training/options.rs`, under the same names.
 """
 
 import pathlib

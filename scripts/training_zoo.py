@@ -3,10 +3,13 @@
 
   scripts/training_zoo.py --warpweave target/release/warpweave [--write docs/results/training.md] [MODEL ...]
 
-Each model has a batch of 16 and is trained by SGD with momentum. Fails if a step is not compiled, if other templates than those for
-products do more than a twentieth of the backward pass's multiply-adds, or if it takes longer than the bar: the
-processors' time of the whole command over two, which other work on the machine does not lengthen. Peers are PyTorch's times on
-an H200, in FP32 at the same batch.
+Each model has a batch of 16 and is trained by SGD with momentum. Fails in these cases:
+- a step is not compiled;
+- other templates than those for products do more than a twentieth of the backward pass's multiply-adds;
+- it takes longer than the bar. What counts is the processors' time of the whole command over two, which other work on
+  the machine does not lengthen.
+
+Peers are PyTorch's times on an H200, in FP32 at the same batch.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 //! warpweave compiles whole ONNX graphs ahead of time into persistent GPU programs.
 //!
-//! The façade over the crates: a [`Model`] comes in, [`Build`] and [`write_bundle`] make a verified plan and its program for every target, a
-//! bundle holds them, and [`open`] runs a model or a bundle on a device.
+//! The façade over the crates. A [`Model`] comes in, and [`Build`] and [`write_bundle`] make a verified plan and its
+//! program for every target. A bundle holds them, and [`open`] runs a model or a bundle on a device.
 
 mod arch_file;
 pub mod bench;

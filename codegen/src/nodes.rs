@@ -10,7 +10,7 @@ use crate::kernel_ir::{
 /// The entry of one of these kernels: a block runs the tile of its own index, once the node before has ended. The block
 /// fetches the operands before.
 ///
-/// Every block waits before it lets the next node's blocks in, so at most two nodes are resident, and a node that has
+/// Every block waits before it lets the next node's blocks in. So at most two nodes are resident, and a node that has
 /// ended has all nodes before it behind it.
 pub fn entry(kernel: KernelId, kernels: &Arena<KernelId, Kernel>) -> Kernel {
     let (first, tile) = (Expression::Builtin(Builtin::FirstOperand), Expression::Builtin(Builtin::Block));

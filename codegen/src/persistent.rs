@@ -16,10 +16,10 @@ use crate::nodes::held_words;
 
 /// The entry body of a program with these kernels.
 ///
-/// Each block walks its stream: a wait is thread 0's acquire followed by a block barrier, a run is a kernel followed by
-/// a block barrier, and a signal is thread 0's release, which therefore always follows a block barrier. A kernel that does
-/// its own waits is told where they stand, right after its run, and the walk goes on behind them. The last block
-/// to leave advances the epoch, unless the launch was aborted.
+/// Each block walks its stream. A wait is thread 0's acquire followed by a block barrier. A run is a kernel followed by
+/// a block barrier. A signal is thread 0's release, which therefore always follows a block barrier. A kernel that does
+/// its own waits is told where they stand, right after its run, and the walk goes on behind them. The last block to
+/// leave advances the epoch, unless the launch was aborted.
 ///
 /// What a block needs of the tables is in shared memory before it is needed. The operands of a run are fetched when the run
 /// before it begins, into one of two slots. Instructions are fetched a chunk at a time into a ring: where the block enters a

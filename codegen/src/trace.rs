@@ -1,9 +1,11 @@
 //! Programs that record when every instruction of their streams begins and ends.
 //!
-//! A trace is a part of the arena that no buffer of the plan touches: first a word a block for the multiprocessor that
-//! runs it, padded to eight bytes, then four words a block that set two clocks against one another, then two words an
-//! instruction of the plan's tables, begin and end. Thread 0 of each block writes them. A program that is not traced is not
-//! changed in any way.
+//! A trace is a part of the arena that no buffer of the plan touches. It holds in this order:
+//! - a word a block for the multiprocessor that runs it, padded to eight bytes;
+//! - four words a block that set two clocks against one another;
+//! - two words an instruction of the plan's tables, begin and end.
+//!
+//! Thread 0 of each block writes them. A program that is not traced is not changed in any way.
 
 mod anchors;
 

@@ -79,8 +79,8 @@ pub struct ScheduleTuning {
     pub due_shares: [Option<f64>; 3],
     /// Segments of a plan whose kinds alternate whatever is predicted: enough for both changes of kind, twice.
     pub segments_in_turn: usize,
-    /// The share of the time of the faster whole plan that segments must be estimated to save, for every change of kind between
-    /// them, to be planned: the estimate does not see all that a change costs.
+    /// The share of the time of the faster whole plan that segments must be estimated to save to be planned. It counts
+    /// for every change of kind between them, because the estimate does not see all that a change costs.
     pub worthwhile_change_share: f64,
     /// The share of a plan's time for which it is worth making an arena smaller.
     pub free_arena_share: f64,

@@ -99,8 +99,8 @@ fn records_are_read() {
     assert_eq!(edges(&folder("absent")), []);
 }
 
-/// A chain of convolutions, each over 8 tiles whose reduction 16 units share: load 0.2 and multiply 1.4, wait for the
-/// tile's partial sums, add them up 1.0, wait for all tiles.
+/// A chain of convolutions, each over 8 tiles whose reduction 16 units share. A unit loads in 0.2 and multiplies in
+/// 1.4, waits for the tile's partial sums, adds them up in 1.0, and waits for all tiles.
 #[test]
 fn the_convolutions_with_shared_reductions() {
     const CHAIN: usize = 16;

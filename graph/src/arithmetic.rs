@@ -162,8 +162,8 @@ pub fn bfloat(value: f64) -> bf16 {
     bf16::from_f32(rounded_to_odd(value))
 }
 
-/// The single next to a value towards zero, with its last bit set if it is not the value itself: what rounds it further rounds
-/// as if it rounded the value.
+/// The single next to a value towards zero, with its last bit set if it is not the value itself. What rounds it further
+/// rounds as if it rounded the value.
 fn rounded_to_odd(value: f64) -> f32 {
     let nearest = value as f32;
     let found = f64::from(nearest);

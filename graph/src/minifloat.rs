@@ -1,8 +1,9 @@
 //! Floating point of 8 bits and fewer: the values that codes stand for, and the codes that are nearest to values.
 //!
-//! The formats are those of ONNX, which takes E4M3FN and E5M2 from "FP8 Formats for Deep Learning" (arXiv 2209.05433), those that
-//! end in FNUZ from "8-bit Numerical Formats for Deep Neural Networks" (arXiv 2206.02915), E8M0 and E2M1 from OCP's
-//! microscaling formats.
+//! The formats are those of ONNX, which takes them from three sources:
+//! - E4M3FN and E5M2 from "FP8 Formats for Deep Learning" (arXiv 2209.05433);
+//! - those that end in FNUZ from "8-bit Numerical Formats for Deep Neural Networks" (arXiv 2206.02915);
+//! - E8M0 and E2M1 from OCP's microscaling formats.
 
 use crate::numerics::{Class, FloatFormat};
 use crate::types::ElementType;
@@ -43,7 +44,7 @@ pub fn format(element: ElementType) -> Option<Format> {
 /// The code that is nearest to a value, halves to even. What is larger than the largest finite value becomes an infinity where the
 /// type has one, else NaN, else the largest finite value.
 ///
-/// A power of two of type [`ElementType::F8E8M0`] is the largest that is not larger than the value; a value that is
+/// A power of two of type [`ElementType::F8E8M0`] is the largest that is not larger than the value. A value that is
 /// negative, less than the smallest or at least twice the largest becomes NaN.
 pub fn encode(element: ElementType, value: f64) -> u8 {
     let Some(format) = format(element) else { return encode_exponent(value) };

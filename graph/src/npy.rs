@@ -1,8 +1,9 @@
 //! Tensors as NumPy's `.npy` files.
 //!
-//! NumPy has no bfloat16 and no types for storage only. Arrays have other elements in their place: singles for bfloat16, signed
-//! or unsigned bytes with the values for integers of fewer than 8 bits, unsigned bytes with the codes for floating point of 8
-//! bits and fewer.
+//! NumPy has no bfloat16 and no types for storage only. Arrays have other elements in their place:
+//! - singles for bfloat16;
+//! - signed or unsigned bytes with the values for integers of fewer than 8 bits;
+//! - unsigned bytes with the codes for floating point of 8 bits and fewer.
 
 use bytes::Bytes;
 

@@ -1,9 +1,10 @@
 //! Online softmax: the largest score, the sum of the scores' exponentials and what they weigh, as one reduction.
 //!
-//! A softmax along an axis reads every score three times: for the largest, for the sum of the exponentials of the distances
-//! to it, and for the weights. The three are one reduction whose state is rescaled when a larger score is found, so that a
-//! kernel may walk through the scores once, block by block (Milakov and Gimelshein, "Online normalizer calculation for
-//! softmax", 2018). [`OnlineSoftmax`] finds the three in tensor expressions, [`Law`] is how states combine.
+//! A softmax along an axis reads every score three times: for the largest, for the sum of the exponentials of the
+//! distances to it, and for the weights. The three are one reduction whose state is rescaled when a larger score is
+//! found. So a kernel may walk through the scores once, block by block (Milakov and Gimelshein, "Online normalizer
+//! calculation for softmax", 2018). [`OnlineSoftmax`] finds the three in tensor expressions, [`Law`] is how states
+//! combine.
 
 use crate::expr::{
     Axis, AxisId, AxisKind, BinaryOp, Index, Read, ReadId, Reducer, Scalar, TensorExpr, UnaryOp, substitute,

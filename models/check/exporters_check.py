@@ -1,8 +1,8 @@
 """Models as exporters and optimisers write them, against ONNX Runtime.
 
-For every model of the folder `exporters`: a run in ONNX Runtime, `warpweave compare` on every device of --device against
-its outputs, and `warpweave compile --target host,TARGET`, whose device code must pass the gates. Prints one line a model;
-exits with 1 if anything failed.
+Every model of the folder `exporters` is run in ONNX Runtime. `warpweave compare` compares every device of --device with
+the outputs of that run. The device code of `warpweave compile --target host,TARGET` must pass the gates. Prints one
+line a model; exits with 1 if anything failed.
 
     PYTHONPATH=.onnxruntime:models/check python3 models/check/exporters_check.py [MODEL ...]
 """

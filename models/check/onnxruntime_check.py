@@ -1,9 +1,13 @@
 """Checks exported benchmark models against ONNX's own checker and ONNX Runtime.
 
-For every model: `warpweave models export`, `onnx.checker`, a run in ONNX Runtime on seeded inputs whose outputs must be
-finite and not constant, `warpweave compare` on every device of --device against those outputs, and with --target
-`warpweave compile`. Needs Python with numpy, onnx and onnxruntime; scripts/fetch_onnxruntime.sh fetches them. Prints one
-line a model and form; exits with 1 if anything failed.
+For every model:
+- `warpweave models export` and `onnx.checker`;
+- a run in ONNX Runtime on seeded inputs, whose outputs must be finite and not constant;
+- `warpweave compare` on every device of --device against those outputs;
+- with --target `warpweave compile`.
+
+Needs Python with numpy, onnx and onnxruntime; scripts/fetch_onnxruntime.sh fetches them. Prints one line a model and
+form; exits with 1 if anything failed.
 
     PYTHONPATH=.onnxruntime python3 models/check/onnxruntime_check.py [--full] [MODEL ...]
 """

@@ -3,8 +3,9 @@
 //! ```text
 //! cargo run -p warpweave-runtime --no-default-features --example load -- MODEL.weave INPUTS.npz OUTPUTS.npz
 //! ```
-//! The archive of inputs has an array for each input of the model, by its name or by `in_` and its name; that of outputs is written anew and never over
-//! another file. `scripts/loader_size.sh` builds it as a deployment would and holds its size against a bar.
+//! The archive of inputs has an array for each input of the model, by its name or by `in_` and its name. That of
+//! outputs is written anew and never over another file. `scripts/loader_size.sh` builds it as a deployment would and
+//! holds its size against a bar.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -6,8 +6,8 @@ use crate::sass::{Instruction, Sass, SassError};
 /// Registers of a streaming multiprocessor, on every supported architecture.
 pub const REGISTERS_PER_MULTIPROCESSOR: u32 = 65_536;
 
-/// Registers that each thread of a block of `threads` threads may use: what the multiprocessor has for it, in the steps in
-/// which it hands them out, and no more than an instruction can name.
+/// Registers that each thread of a block of `threads` threads may use. They are what the multiprocessor has for it, in
+/// the steps in which it hands them out, and no more than an instruction can name.
 pub fn registers_per_thread(threads: u32) -> u32 {
     (REGISTERS_PER_MULTIPROCESSOR / threads.max(1) / 8 * 8).min(255)
 }

@@ -18,8 +18,8 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 
 /// The bytes of a regular file, which come into memory as they are read.
 ///
-/// The file must stay as it is for as long as the bytes live: what another writes into it shows in them, and reading what
-/// another has cut off ends the process. Replacing the file by renaming another onto it is harmless.
+/// The file must stay as it is for as long as the bytes live. What another writes into it shows in them, and reading
+/// what another has cut off ends the process. Replacing the file by renaming another onto it is harmless.
 pub fn map(path: &Path) -> io::Result<Bytes> {
     let file = open_regular(path)?;
     if file.metadata()?.len() == 0 {

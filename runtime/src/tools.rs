@@ -11,8 +11,8 @@ use crate::unfinished::Worker;
 /// The variable that names the CUDA folder to use instead of all others.
 pub(crate) const CUDA_DIRECTORY_VARIABLE: &str = "WARPWEAVE_CUDA_DIR";
 
-/// Folders that may hold CUDA, best first: the one that the environment names, alone; else `.cuda` beside the
-/// executable, the current folder or a parent of either, then the usual places of the system.
+/// Folders that may hold CUDA, best first. If the environment names one, it is that one alone. Else `.cuda` beside the
+/// executable, the current folder or a parent of either comes first, then come the usual places of the system.
 pub(crate) fn cuda_roots() -> Vec<PathBuf> {
     if let Some(root) = std::env::var_os(CUDA_DIRECTORY_VARIABLE) {
         return vec![root.into()];

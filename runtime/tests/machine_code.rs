@@ -308,8 +308,8 @@ fn products_of_matrices_take_the_measured_time() {
     }
 }
 
-/// `mma.sync` fed by `ldmatrix` from padded rows: rows and columns of a warp's tile in units of 16 and 8, whether the second
-/// factor stays in registers, and multiplications a cycle of 4, 8, 12 and 16 warps.
+/// `mma.sync` fed by `ldmatrix` from padded rows. Each case has rows and columns of a warp's tile in units of 16 and 8,
+/// and whether the second factor stays in registers. Then come multiplications a cycle of 4, 8, 12 and 16 warps.
 #[test]
 fn products_from_shared_memory_take_the_measured_time() {
     let code = machine_code("a_comp.cubin");

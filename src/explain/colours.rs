@@ -1,5 +1,5 @@
-//! Colours of rOperators: a hue for those that read the same weights, such as the steps of a recurrent layer, and shades
-//! for the order in which they follow one another.
+//! Colours of rOperators. Those that read the same weights, such as the steps of a recurrent layer, have a hue. Shades
+//! stand for the order in which they follow one another.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! Litmus programs: what plans assume of a device's memory, tried many times over.
 //!
-//! Every program is a chain of products by a permutation, so its outputs are its inputs in another order, bit by bit, and
-//! every rTask of a step needs elements of many rTasks of the step before. Programs differ in how those are ordered. Every
-//! launch has other inputs, so a value of an earlier launch shows too. Plans are verified like any other: what is tried is
-//! not whether they are right, but whether memory does what the proof takes for granted.
+//! Every program is a chain of products by a permutation. So its outputs are its inputs in another order, bit by bit,
+//! and every rTask of a step needs elements of many rTasks of the step before. Programs differ in how those are
+//! ordered. Every launch has other inputs, so a value of an earlier launch shows too. Plans are verified like any
+//! other: what is tried is not whether they are right, but whether memory does what the proof takes for granted.
 
 mod chain;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Samples of operators that trying does not find, because they need attributes or several fitting shapes.
 //!
-//! An input is a type and a shape, such as `f32 2x2`; `own` stands for the element type that is asked about, and `=` comes
-//! before the number that each element of a constant has.
+//! An input is a type and a shape, such as `f32 2x2`. `own` stands for the element type that is asked about, and `=`
+//! comes before the number that each element of a constant has.
 
 use warpweave_graph::ops::Attribute;
 use warpweave_graph::{ElementType, Shape, Tensor, TensorType};

@@ -20,8 +20,8 @@ pub struct Untimed {
     pub candidates: Vec<(ScheduleParams, f64)>,
 }
 
-/// The kernels that the groups of partitions may have and that were not measured on a machine, equal groups once; the groups
-/// that are estimated to take most of a partition first.
+/// The kernels that the groups of partitions may have and that were not measured on a machine, equal groups once. The
+/// groups that are estimated to take most of a partition come first.
 pub fn untimed<'p>(
     program: &TensorProgram,
     partitions: impl IntoIterator<Item = &'p Partition>,

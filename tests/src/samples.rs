@@ -66,8 +66,8 @@ pub fn products_in_turn(products: usize) -> TensorProgram {
     sketch.finish(&[rows])
 }
 
-/// Convolutions one after another whose windows reach over the edges or leave something out, of few points by many channels:
-/// reductions that are worth splitting, of images that are worth polling.
+/// Convolutions one after another whose windows reach over the edges or leave something out, of few points by many
+/// channels. Their reductions are worth splitting, and their images worth polling.
 pub fn windows() -> TensorProgram {
     let windows = [
         Window { size: 3, stride: 1, padding: 0 },

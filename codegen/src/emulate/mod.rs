@@ -1,21 +1,21 @@
 //! The emulator: what kernel IR means, on the CPU.
 //!
-//! It runs the launches of a program one after another, persistent segments and nodes of a graph, a warp at a time over
-//! 32-lane registers, and reports what no correct program does on any interleaving that the memory model of the target
-//! allows:
+//! It runs the launches of a program one after another: persistent segments and nodes of a graph. It runs a warp at a
+//! time over 32-lane registers. It reports what no correct program does on any interleaving that the memory model of
+//! the target allows:
 //! - global memory is weak: every warp has a vector clock, joined only by block barriers, by acquiring waits that read
 //!   releasing signals, and by additions to control words. A wait is sure to see the signals up to its target and no
-//!   more. An access of the arena that is not ordered after the last write (and, for a write, after the reads since) is
-//!   reported whatever the order in which the emulator happened to run things, and gives poison;
-//! - shared memory is undefined when a kernel is entered, kept arrays when a launch begins; between warps only block
-//!   barriers order accesses of it, between lanes of a warp also warp barriers and shuffles;
+//!   more. An access of the arena must be ordered after the last write, and a write also after the reads since. An
+//!   access that is not is reported whatever the order in which the emulator happened to run things, and gives poison;
+//! - shared memory is undefined when a kernel is entered, kept arrays when a launch begins. Between warps only block
+//!   barriers order accesses of shared memory. Between lanes of a warp, warp barriers and shuffles do so too;
 //! - a value that carries its own validity is polled until its tag is this launch's; that orders nothing else, and no
 //!   other access may touch its bytes;
 //! - a node touches the arena only after its wait for the node before it, which makes everything of that node visible;
 //! - barriers must be reached by all threads, warp operations by all lanes, and what is block-uniform must be.
 //!
-//! Clocks are kept for warps, not for lanes: a missing barrier between lanes of one warp is seen in shared memory, but
-//! not in the arena, so protocols should be tested with several warps a block.
+//! Clocks are kept for warps, not for lanes. So a missing barrier between lanes of one warp is seen in shared memory,
+//! but not in the arena. Protocols should therefore be tested with several warps a block.
 //!
 //! Floating point is that of CUDA without fast mathematics: one rounding per operation, subnormals kept. The
 //! transcendental functions are those of `libm`, within a few units in the last place of CUDA's.

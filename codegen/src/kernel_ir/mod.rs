@@ -1,8 +1,9 @@
 //! The thread-level intermediate representation of rKernels and of the persistent program.
 //!
-//! A [`Program`] is a set of [`Kernel`] bodies and what is launched: one entry body of a persistent program, which walks the
-//! block's instruction stream and calls kernels, an entry body a kernel, for the nodes of a graph, or both. Every thread of
-//! every block runs the entry. The emulator defines what each node means, the printer writes it as CUDA.
+//! A [`Program`] is a set of [`Kernel`] bodies and what is launched. That is one entry body of a persistent program, an
+//! entry body a kernel for the nodes of a graph, or both. The entry body of a persistent program walks the block's
+//! instruction stream and calls kernels. Every thread of every block runs the entry. The emulator defines what each
+//! node means, the printer writes it as CUDA.
 //!
 //! Invariants, checked by the kernel IR verifier:
 //! - every local is assigned before it is read on every path, and every expression is well typed;

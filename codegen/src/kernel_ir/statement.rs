@@ -101,8 +101,8 @@ pub enum Statement {
     },
     /// The place that an index names: `place = value` where that is not negative, else `value + extent`.
     ///
-    /// Outside of 0 … `extent` − 1 it is the nearest place that there is, and the faulty index is recorded: each of both words of
-    /// its record becomes the larger of what it holds and what
+    /// Outside of 0 … `extent` − 1 it is the nearest place that there is, and the faulty index is recorded. Each of
+    /// both words of its record becomes the larger of what it holds and what
     /// [`record_words`](warpweave_plan::plan::index_records::record_words) gives. Orders no other access. Only inside
     /// kernels.
     CheckIndex {
@@ -240,8 +240,8 @@ pub enum Statement {
         /// Arrays whose loads stand before the waits and are to be under way meanwhile.
         loaded: Vec<ArrayId>,
     },
-    /// `body` for the rTask of the call, then for every other that is the call's own, one after another: those that the
-    /// instructions say which follow the call's and are its own, and the signals between them are given; before a
+    /// `body` for the rTask of the call, then for every other that is the call's own, one after another. The
+    /// instructions say which rTasks follow the call's and are its own. The signals between them are given; before a
     /// signal the block meets. An operand in `body` is that of the rTask at hand.
     ///
     /// Stands at most once in a kernel, in none of its inner blocks.

@@ -1,5 +1,7 @@
-//! Element types in registers: integers of 8 and 16 bits are held in 32 bits, unsigned ones of 32 bits in 64, and brought back
-//! into their range after every function that can leave it. Of floating point of 8 bits and fewer a register holds the code.
+//! Element types in registers.
+//!
+//! Integers of 8 and 16 bits are held in 32 bits, unsigned ones of 32 bits in 64. They are brought back into their
+//! range after every function that can leave it. Of floating point of 8 bits and fewer a register holds the code.
 
 use warpweave_graph::ElementType;
 use warpweave_graph::arithmetic::{highest, lowest};

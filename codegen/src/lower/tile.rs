@@ -78,8 +78,8 @@ impl TileAxes {
         axes.iter().map(|&axis| self.tile[axis]).product()
     }
 
-    /// Coordinates along `axes` of the point with this number in their box, the last axis fastest, and the condition
-    /// under which it lies in the box and inside the extents: `points` numbers are given out.
+    /// Coordinates along `axes` of the point with this number in their box, the last axis fastest. With them comes the
+    /// condition under which the point lies in the box and inside the extents. `points` numbers are given out.
     pub(crate) fn decode(
         &self,
         emitter: &mut Emitter,

@@ -1,7 +1,7 @@
 //! The primitives that printed text calls, in two bodies: inline PTX for the device, C++17 for the host.
 //!
-//! Both define the same names with the same meaning, so that the very text which NVRTC compiles for a target also runs
-//! on a machine without a GPU: an operating-system thread per block, a fiber per CUDA thread.
+//! Both define the same names with the same meaning. So the very text which NVRTC compiles for a target also runs on a
+//! machine without a GPU: an operating-system thread per block, a fiber per CUDA thread.
 
 pub use warpweave_plan::tables::{CONTROL_WORDS, COUNTER_STRIDE_WORDS, STATUS_WORDS};
 

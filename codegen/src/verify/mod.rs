@@ -32,8 +32,8 @@ pub fn verify(program: &Program) -> Vec<Violation> {
     violations
 }
 
-/// The part of [`verify()`] on which the emulator relies: ids, types, places, widths, loops and definite assignment, not
-/// uniformity, the indices of register arrays and the waits of nodes, which it checks as it runs.
+/// The part of [`verify()`] on which the emulator relies: ids, types, places, widths, loops and definite assignment. It
+/// leaves out uniformity, the indices of register arrays and the waits of nodes, which the emulator checks as it runs.
 pub fn structure(program: &Program) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut of_program = |problem: Problem| {

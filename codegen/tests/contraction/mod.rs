@@ -1,8 +1,10 @@
-//! A program of matrix products as large as the ones that a real program holds: 64 × 64 outputs a block, 4 × 4 a
-//! thread, 16 steps of the reduction in shared memory at a time, a different epilogue in each kernel.
+//! A program of matrix products as large as the ones that a real program holds.
 //!
-//! Kernel operands: element offset of A (rows of K) in the arena, of B (rows of N) in the weights, of C in the arena,
-//! then K, N, and the tiles of a row of C. Extents are multiples of the tiles.
+//! A block has 64 × 64 outputs, a thread 4 × 4. Shared memory holds 16 steps of the reduction at a time. Each kernel
+//! has a different epilogue.
+//!
+//! The first kernel operands are element offsets: of A (rows of K) in the arena, of B (rows of N) in the weights, of C
+//! in the arena. Then come K, N, and the tiles of a row of C. Extents are multiples of the tiles.
 
 #![allow(dead_code, reason = "each test uses a part")]
 

@@ -1,9 +1,9 @@
 //! A hand-written persistent program: a producer kernel, a consumer kernel and an entry that walks the streams.
 //!
-//! With `x` = arena[0, 128), `y` = arena[128, 256), `z` = arena[256, 384) in elements of `F32` and weights `w` of 64
-//! elements, the producer's tile `t` computes `y[64t + i] = fma(x[64t + i], w[i], 1)`, and the consumer's tile `t` adds
-//! to `z[64t + i]` the sum of the four neighbours `y[64u + 4·⌊i / 4⌋ …]` of the other tile `u = 1 − t`, plus the
-//! largest `y` of that tile.
+//! In elements of `F32`, `x` = arena[0, 128), `y` = arena[128, 256), `z` = arena[256, 384), and the weights `w` have 64
+//! elements. The producer's tile `t` computes `y[64t + i] = fma(x[64t + i], w[i], 1)`. The consumer's tile `t` reads
+//! `y` of the other tile `u = 1 − t`. It adds to `z[64t + i]` the sum of the four neighbours `y[64u + 4·⌊i / 4⌋ …]`,
+//! plus the largest `y` of that tile.
 
 #![allow(dead_code, reason = "each test uses a part")]
 

@@ -1,9 +1,9 @@
 //! From a model's bytes to a graph.
 //!
-//! Functions are expanded, nodes sorted, symbolic dimensions resolved; then the nodes are walked in order, with constants
-//! folded on the way so that shapes are known where operators need them, and with it what control flow depends on: graphs
-//! inside nodes are expanded when the walk reaches them. Models are untrusted: sizes are checked before anything of that
-//! size is allocated, and nothing recurses over the model but over graphs inside nodes, whose depth is limited.
+//! Functions are expanded, nodes sorted, symbolic dimensions resolved. Then the nodes are walked in order. Constants
+//! are folded on the way, so that shapes are known where operators need them, and so is what control flow depends on.
+//! Graphs inside nodes are expanded when the walk reaches them. Models are untrusted: sizes are checked before anything
+//! of that size is allocated, and nothing recurses over the model but over graphs inside nodes, whose depth is limited.
 
 mod constant;
 mod control;

@@ -42,9 +42,9 @@ impl SharedWidth {
     }
 }
 
-/// Wavefronts of one load of a warp against the ideal, from the index of the first word that each lane loads: lanes
-/// that load the same word share it, different words of one bank are served one after another. Less than 1 where groups of
-/// lanes are served together.
+/// Wavefronts of one load of a warp against the ideal, from the index of the first word that each lane loads. Lanes
+/// that load the same word share it, different words of one bank are served one after another. The result is less than
+/// 1 where groups of lanes are served together.
 pub fn conflict_degree(first_words: &[u64], width: SharedWidth) -> f64 {
     let words = width.words();
     let ideal = first_words.len().div_ceil(WARP / words).max(1);
@@ -56,9 +56,9 @@ pub fn conflict_degree(first_words: &[u64], width: SharedWidth) -> f64 {
 
 /// Lanes of a warp whose load is served together, from where each lane loads; a lane that loads nothing has no place.
 ///
-/// As many lanes as have 128 bytes. Two such groups of wide loads are served together if each lane loads what lane n ^ 1 does,
-/// or each what lane n ^ 2 does: the vendor's forum (thread 77228) states this of compute capability 7.x, and counters of an
-/// H100 posted there agree.
+/// As many lanes as have 128 bytes. Two such groups of wide loads are served together if each lane loads what lane
+/// n ^ 1 does, or each what lane n ^ 2 does. The vendor's forum (thread 77228) states this of compute capability 7.x,
+/// and counters of an H100 posted there agree.
 pub fn lanes_together<P: PartialEq>(places: &[Option<P>], width: SharedWidth) -> usize {
     let together = WARP / width.words();
     let shared = |distance: usize| {

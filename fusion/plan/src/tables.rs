@@ -33,9 +33,9 @@ pub const OPCODE_END: i32 = 0;
 pub const OPCODE_WAIT: i32 = 1;
 /// Opcode: `[OPCODE_SIGNAL, counter, 0, 0]`.
 pub const OPCODE_SIGNAL: i32 = 2;
-/// Opcode: `[OPCODE_RUN + kernel, first operand of the stream's next call, tile, n]`; the `n` instructions that follow are the
-/// kernel's own: waits, or further rTasks of the same call, with their own first operands, and the signals between them. The
-/// call's own operands were fetched when the one before it began.
+/// Opcode: `[OPCODE_RUN + kernel, first operand of the stream's next call, tile, n]`. The `n` instructions that follow
+/// are the kernel's own. They are waits, or further rTasks of the same call, with their own first operands, and the
+/// signals between them. The call's own operands were fetched when the one before it began.
 pub const OPCODE_RUN: i32 = 3;
 
 /// What a program reads: the operands of the rOperators and a stream of instructions for every vEU of its persistent
@@ -322,8 +322,8 @@ fn encode_streams(
     }
 }
 
-/// How many instructions behind the first, an rTask, belong to its call: up to the last rTask of the same kernel, tile and
-/// shared operands that nothing but signals parts from it.
+/// How many instructions behind the first, an rTask, belong to its call. They reach up to the last rTask of the same
+/// kernel, tile and shared operands that nothing but signals parts from it.
 fn own_steps(stream: &[Instruction], binding: &impl Fn(OperatorId) -> Binding, operands: &[i32]) -> usize {
     let Some(&Instruction::Run(first)) = stream.first() else { return 0 };
     let lead = binding(first.operator);

@@ -122,8 +122,9 @@ pub struct GpuArch {
 }
 
 impl GpuArch {
-    /// An NVIDIA V100 with 16 GB, with the constants of the DeepCuts thesis where it names them: 80 multiprocessors,
-    /// 14 TFLOP/s, 900 GB/s; its example's shared-memory latency of 20 cycles and 8 elements a transaction.
+    /// An NVIDIA V100 with 16 GB, with the constants of the DeepCuts thesis where it names them. These are 80
+    /// multiprocessors, 14 TFLOP/s, 900 GB/s, and its example's shared-memory latency of 20 cycles and 8 elements a
+    /// transaction.
     pub fn v100() -> Self {
         Self {
             multiprocessors: datasheet(80),

@@ -1,5 +1,7 @@
-//! Costs from the architecture model alone: what the kernel does against what the device can do, the latencies that a
-//! block waits for one after another, and the cost of a dependent step.
+//! Costs from the architecture model alone.
+//!
+//! They count what the kernel does against what the device can do. They also count the latencies that a block waits for
+//! one after another, and the cost of a dependent step.
 
 use crate::cost::instructions::BARRIER_CYCLES;
 use crate::template::contraction::split::may_split;
@@ -129,8 +131,8 @@ impl KernelCost for EstimatedCost {
 }
 
 impl EstimatedCost {
-    /// All that there is to choose from for a body with estimated microseconds: what was left of the rules' parameters in
-    /// one part, then for every number of parts the cheapest. Empty if no kernel takes the body.
+    /// All that there is to choose from for a body with estimated microseconds. First comes what was left of the rules'
+    /// parameters in one part, then for every number of parts the cheapest. Empty if no kernel takes the body.
     pub fn choices(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
         let mut found: Vec<(ScheduleParams, f64)> = self.priced(program, body).collect();
         if body.staged.is_empty() && Contraction::of(body).is_some() {
@@ -140,9 +142,9 @@ impl EstimatedCost {
         found
     }
 
-    /// Cycles that filling the boxes of a contraction takes beyond fetching its factors step by step: the first round takes
-    /// the place of the first step's fetch, and all that is fetched later comes from shared memory. Without end where the
-    /// device has not so much of that.
+    /// Cycles that filling the boxes of a contraction takes beyond fetching its factors step by step. The first round
+    /// takes the place of the first step's fetch, and all that is fetched later comes from shared memory. Without end
+    /// where the device has not so much of that.
     fn filling_cycles(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
         let (arch, grid) = (&self.arch, params.grid(body));
         let boxes = boxed::boxes(body, params).expect("a contraction has boxes only where they fit");

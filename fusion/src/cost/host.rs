@@ -30,8 +30,8 @@ const WINDOW_SHARE: f64 = 0.5;
 const GUARDED_SHARE: f64 = 8.0;
 /// What an operation of a sum of products takes: rows that lie side by side are multiplied as they stream by.
 const PRODUCT_SHARE: f64 = 0.2;
-/// Threads of a small machine. A plan runs on any number of threads, so a cost is a sum: the time on the most threads, the time
-/// on so many, and half of the time on one. On few threads, what tiles compute anew weighs more.
+/// Threads of a small machine. A plan runs on any number of threads, so a cost is a sum. Its terms are the time on the
+/// most threads, the time on so many, and half of the time on one. On few threads, what tiles compute anew weighs more.
 const FEW_THREADS: usize = 2;
 
 impl KernelCost for HostCost {

@@ -143,8 +143,8 @@ impl PartitionProblem for NothingFuses {
     }
 }
 
-/// The steps of a recurrence that reads its input at every step, joined at the end while the input stays in use: as many
-/// paths lead from the input to the last step as there are sets of steps.
+/// The steps of a recurrence that reads its input at every step, joined at the end while the input stays in use. As
+/// many paths lead from the input to the last step as there are sets of steps.
 #[test]
 fn many_groups_that_close_at_once_are_searched_in_little_memory() {
     let steps = 60;

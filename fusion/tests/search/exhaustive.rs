@@ -1,5 +1,7 @@
-//! The optimum over all partitions into connected groups without a cycle among them, by dynamic programming over sets
-//! that are closed under predecessors: some group comes last, and what is left without it is closed too.
+//! The optimum over all partitions into connected groups without a cycle among them.
+//!
+//! It is found by dynamic programming over sets that are closed under predecessors. Some group comes last, and what is
+//! left without it is closed too.
 
 use warpweave_fusion::partition::search::problem::{NodeSet, PartitionProblem};
 

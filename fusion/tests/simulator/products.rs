@@ -22,8 +22,8 @@ const PARTIAL_BYTES: usize = 4;
 /// Cycles until a load from device memory returns, where every layer's weights come from.
 const MEMORY_LATENCY_CYCLES: f64 = 695.0;
 
-/// Multiply-adds a cycle and unit by `mma.sync` fed from shared memory, by rows and columns of a warp's tile: measured at
-/// 567, 434 and 293 TFLOP/s, where 610 are 1,310 a cycle.
+/// Multiply-adds a cycle and unit by `mma.sync` fed from shared memory, by rows and columns of a warp's tile. They are
+/// measured at 567, 434 and 293 TFLOP/s, where 610 are 1,310 a cycle.
 const MULTIPLY_ADDS: [(usize, usize, f64); 3] =
     [(64, 32, 1310.0 * 567.0 / 610.0), (32, 32, 1310.0 * 434.0 / 610.0), (32, 16, 1310.0 * 293.0 / 610.0)];
 

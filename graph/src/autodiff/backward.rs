@@ -23,8 +23,9 @@ pub enum AutodiffError {
     },
 }
 
-/// Appends the gradients of `Σ seed · output` over all elements of these outputs to a program whose first statements are those
-/// of `forward`, which has its reduced values: one a tensor of `wanted`, in order; `None` where no output depends on it.
+/// Appends the gradients of `Σ seed · output` over all elements of these outputs to a program. Its first statements are
+/// those of `forward`, which has its reduced values. The result is one tensor a tensor of `wanted`, in order; `None`
+/// where no output depends on it.
 pub fn append_gradients(
     program: &mut ProgramBuilder,
     forward: &Differentiable,

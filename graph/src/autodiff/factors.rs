@@ -10,8 +10,8 @@ struct Product {
     own: Option<Scalar>,
 }
 
-/// Moves the factors and divisors of the summed scalar that no reduced axis decides into the epilogue: they are computed once an
-/// element, and what is left is more often a plain product.
+/// Moves the factors and divisors of the summed scalar that no reduced axis decides into the epilogue. There they are
+/// computed once an element, and what is left is more often a plain product.
 pub(super) fn with_common_factors_outside(mut expr: TensorExpr) -> TensorExpr {
     if !matches!(expr.body_element(), ElementType::F32 | ElementType::F64) || expr.element != expr.body_element() {
         return expr;

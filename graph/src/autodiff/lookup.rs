@@ -1,9 +1,9 @@
 //! Gradients of tables that are read through an index, as an embedding is.
 //!
-//! The gradient of such a table adds each slice's gradient where the slice's key says: a scatter-add. It is computed without
-//! atomics and in one order: the keys are sorted, the slices of equal keys are summed level by level, and each place of the table
-//! takes the sum at the first slice of its key. That is `slices · log slices` additions, where comparing every place with every
-//! key takes `places · slices`.
+//! The gradient of such a table adds each slice's gradient where the slice's key says: a scatter-add. It is computed
+//! without atomics and in one order. The keys are sorted, and the slices of equal keys are summed level by level. Each
+//! place of the table takes the sum at the first slice of its key. That is `slices · log slices` additions, where
+//! comparing every place with every key takes `places · slices`.
 
 use crate::arena::Id;
 use crate::expr::{

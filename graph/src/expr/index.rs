@@ -233,8 +233,8 @@ impl Index {
         (quotient, rest)
     }
 
-    /// `self = unit · high + low` where unit > 1 divides `divisor` and low stays in `0 … unit − 1`, if there is such a
-    /// unit among the coefficients' common divisors with `divisor` and low is not all of self or 0.
+    /// `self = unit · high + low` where unit > 1 divides `divisor` and low stays in `0 … unit − 1`. `None` if no such
+    /// unit is among the coefficients' common divisors with `divisor`, or low is all of self or 0.
     fn separate(&self, divisor: i64, ranges: &impl Ranges) -> Option<(Self, i64, Self)> {
         self.terms.iter().find_map(|(_, coefficient)| {
             let unit = greatest_common_divisor(divisor, *coefficient);

@@ -4,7 +4,7 @@ use super::{AxisId, Index, Range, ReadId, TensorExpr};
 use crate::arena::Id;
 
 /// The box of its operand that a read touches while every axis stays in its range of `axes` (one range an axis, in
-/// arena order); `None` if the guard never holds there. The box lies inside the operand and may over-approximate; an
+/// arena order). `None` if the guard never holds there. The box lies inside the operand and may over-approximate; an
 /// indirect index reads the whole dimension.
 ///
 /// This is where tile footprints, dependencies and the plan checker's obligations come from.

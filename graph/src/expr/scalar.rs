@@ -296,7 +296,7 @@ impl Scalar {
         }
     }
 
-    /// The same value with the reduction's result as the first operand of every sum and product on the way to it, so that
+    /// The same value with the reduction's result as the first operand of every sum and product on the way to it. So
     /// `a + reduced` and `reduced + a` are one text and one kernel.
     pub fn reduced_first(self) -> Self {
         if !self.holds_reduced() {

@@ -39,8 +39,9 @@ pub fn inline(consumer: &TensorExpr, operand: usize, producer: &TensorExpr) -> O
     Some(parts.with_operands(operands, consumer.element, body, consumer.reducer, epilogue))
 }
 
-/// `consumer`, which has no reduction and reads `operand` at one unguarded index, applied to the result of `producer`,
-/// which reduces: the producer's reduction over the consumer's parallel axes, with the consumer as its epilogue.
+/// `consumer` applied to the result of `producer`: the producer's reduction over the consumer's parallel axes, with the
+/// consumer as its epilogue. `consumer` has no reduction and reads `operand` at one unguarded index. `producer`
+/// reduces.
 ///
 /// Operands of the result: the producer's, then the consumer's without `operand`. `None` if the consumer's shape does not
 /// fit: it reads the operand at several indices, under a guard, as an index, or not every element about once.

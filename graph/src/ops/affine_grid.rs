@@ -8,7 +8,7 @@ use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType, ValueType};
 
 /// For every pixel of a constant size `[N, C, H, W]` or `[N, C, D, H, W]`, the affine map of its position, innermost
-/// coordinate first; positions span −1 to 1.
+/// coordinate first. Positions span −1 to 1.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AffineGrid {
     align_corners: bool,

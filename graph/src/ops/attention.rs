@@ -10,9 +10,9 @@ use super::{
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType, ValueType};
 
-/// Attention of queries over keys and values, each `[N, heads, length, width]` or `[N, length, heads · width]`; with a mask,
-/// with the keys and values of earlier steps before these, or with the number of keys that count. The outputs are the sums,
-/// all keys, all values, and the scores at one of four moments.
+/// Attention of queries over keys and values, each `[N, heads, length, width]` or `[N, length, heads · width]`. It
+/// may have a mask, the keys and values of earlier steps before these, or the number of keys that count. The outputs
+/// are the sums, all keys, all values, and the scores at one of four moments.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Attention {
     scale: Option<f32>,

@@ -13,9 +13,10 @@ use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Scalar, UnaryOp};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
-/// Convolution of images `[N, C, H, W]` with a weight `[M, C / group, K, L]`, every tap of every window moved by an offset
-/// `[N, groups · K · L · 2, …]` and interpolated between the four pixels around it, those outside being zero; then an optional
-/// bias `[M]`, and a mask `[N, groups · K · L, …]` that multiplies the taps. Groups of channels have offsets of their own.
+/// Convolution of images `[N, C, H, W]` with a weight `[M, C / group, K, L]`. Every tap of every window is moved by an
+/// offset `[N, groups · K · L · 2, …]`. It is interpolated between the four pixels around it, those outside being zero.
+/// Then come an optional bias `[M]`, and a mask `[N, groups · K · L, …]` that multiplies the taps. Groups of channels
+/// have offsets of their own.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeformConv {
     window: Window,

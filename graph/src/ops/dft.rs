@@ -10,8 +10,8 @@ use crate::expr::{BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
-/// The transform along one axis of `[…, 1]` real or `[…, 2]` complex values, of as many points as a constant second input
-/// says: what there is of more is left out, what lacks is zero. The work grows with the square of the points.
+/// The transform along one axis of `[…, 1]` real or `[…, 2]` complex values, of as many points as a constant second
+/// input says. What there is of more is left out, what lacks is zero. The work grows with the square of the points.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dft {
     inverse: bool,

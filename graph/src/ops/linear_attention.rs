@@ -12,9 +12,10 @@ use crate::program::{ProgramBuilder, TensorId};
 use crate::tensor::Tensor;
 use crate::types::{ElementType, TensorType, ValueType};
 
-/// Queries `[B, T, heads · k]` of a state `[B, groups, k, v]` that place after place decays and takes in the product of its key
-/// and value, or of its key and what its value lacks; unrolled over the places. The inputs are queries, keys, values, the state
-/// before, the decay's logarithm and the rate; the outputs are the answers `[B, T, heads · v]` and the last state.
+/// Queries `[B, T, heads · k]` of a state `[B, groups, k, v]`, unrolled over the places. Place after place the state
+/// decays and takes in the product of the place's key and value, or of its key and what its value lacks. The inputs are
+/// queries, keys, values, the state before, the decay's logarithm and the rate; the outputs are the answers
+/// `[B, T, heads · v]` and the last state.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinearAttention {
     heads: usize,

@@ -8,8 +8,9 @@ use crate::expr::{Literal, Reducer};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
-/// The largest element of every window; padding never wins. The second output says where it stands, the first of several: a
-/// place in the whole tensor, of which each channel is counted with its last dimension fastest, or with its first.
+/// The largest element of every window; padding never wins. The second output says where it stands, the first of
+/// several. That is a place in the whole tensor, of which each channel is counted with its last dimension fastest, or
+/// with its first.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MaxPool {
     pool: Pool,

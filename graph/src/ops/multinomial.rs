@@ -12,8 +12,9 @@ use crate::program::{ProgramBuilder, TensorId};
 use crate::tensor::Tensor;
 use crate::types::{ElementType, TensorType, ValueType};
 
-/// Classes of `[N, classes]` logarithms of probabilities, which need not sum to 1, drawn so many times for each of N: the first
-/// class up to which the probabilities exceed an even number. Numbers are those of this crate for a seed, not ONNX Runtime's.
+/// Classes of `[N, classes]` logarithms of probabilities, which need not sum to 1, drawn so many times for each of N.
+/// Each draw is the first class up to which the probabilities exceed a uniformly distributed number. Numbers are
+/// those of this crate for a seed, not ONNX Runtime's.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Multinomial {
     source: Source,

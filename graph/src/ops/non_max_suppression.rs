@@ -16,9 +16,9 @@ use crate::program::{ProgramBuilder, TensorId};
 use crate::tensor::Tensor;
 use crate::types::{ElementType, TensorType, ValueType};
 
-/// Of `[N, B, 4]` boxes and `[N, C, B]` scores, the triples of example, class and box that remain: of each class the best
-/// box, then the best of those that overlap it by no more than a threshold, and so on, at most as many as a constant third
-/// input says. As many triples count as a second output says.
+/// Of `[N, B, 4]` boxes and `[N, C, B]` scores, the triples of example, class and box that remain. Of each class these
+/// are the best box, then the best of those that overlap it by no more than a threshold, and so on. Of a class there
+/// are at most as many as a constant third input says. As many triples count as a second output says.
 ///
 /// Boxes are ordered by their scores, and those that overlap a box before them that remains are suppressed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -95,8 +95,8 @@ impl NonMaxSuppression {
         program.compute(expr.map(ty.element, body), &[order, given])
     }
 
-    /// Appends of the boxes in their order whether each remains, at most `most` of a class: a box suppresses those behind it that
-    /// overlap it, and itself where `eligible` does not hold.
+    /// Appends of the boxes in their order whether each remains, at most `most` of a class. A box suppresses those
+    /// behind it that overlap it, and itself where `eligible` does not hold.
     fn remaining(
         &self,
         program: &mut ProgramBuilder,

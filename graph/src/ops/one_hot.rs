@@ -9,8 +9,9 @@ use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
-/// The second of two values where a new axis stands at the number that an index names, from the end where it is negative,
-/// and the first value elsewhere; an index that names no place gives first values only. The depth is constant.
+/// The second of two values where a new axis stands at the number that an index names, from the end where it is
+/// negative. The first value stands elsewhere, and an index that names no place gives first values only. The depth is
+/// constant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OneHot {
     axis: i64,

@@ -59,7 +59,7 @@ pub trait Operator: Sized {
     }
 
     /// Where the elements of a dimension of an input go, if what stands behind a count has no influence on what stands
-    /// before it; `None` if it has, or may have.
+    /// before it. `None` if it has, or may have.
     fn follows(&self, _: &Context, _input: usize, _dimension: usize) -> Option<OutputDimension> {
         None
     }

@@ -13,7 +13,7 @@ const CHUNK: usize = 1 << 12;
 /// Appends the places, as 64-bit integers, of the first `count` elements of every row of `data` in their stable order; rows
 /// lie along the last dimension.
 ///
-/// Where no more than half of a long row is wanted, its chunks are sorted side by side, and the first of each are sorted
+/// Where no more than half of a long row is wanted, its chunks are sorted side by side. The first of each are sorted
 /// again, until one chunk is left.
 pub fn first_places(program: &mut ProgramBuilder, data: TensorId, direction: Direction, count: usize) -> TensorId {
     let keys = keys(program, data);

@@ -13,9 +13,9 @@ use super::{
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
-/// The first input divided by the scale, rounded to even, plus the zero point, saturated; floating point of 8 bits and fewer is
-/// rounded last: of one scale, of one a place of an axis,
-/// or of one a block of places. The output has the zero point's type, unsigned bytes without one.
+/// The first input divided by the scale, rounded to even, plus the zero point, saturated. Floating point of 8 bits and
+/// fewer is rounded last. There is one scale, one a place of an axis, or one a block of places. The output has the zero
+/// point's type, unsigned bytes without one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QuantizeLinear {
     granularity: Granularity,

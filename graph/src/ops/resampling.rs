@@ -1,7 +1,7 @@
 //! Resampling of one dimension by a table: what each output element reads, with which weights.
 //!
-//! Where positions are no quasi-affine functions of the output's, or the number of samples depends on the scale, places and
-//! weights are computed at compile time, as ONNX's `Resize` defines them, and read from constants.
+//! Positions may be no quasi-affine functions of the output's, or the number of samples may depend on the scale. Then
+//! places and weights are computed at compile time, as ONNX's `Resize` defines them, and read from constants.
 
 use super::interpolation::Interpolation;
 use crate::expr::{BinaryOp, ExprBuilder, Index, Reducer, Scalar};

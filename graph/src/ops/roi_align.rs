@@ -9,10 +9,11 @@ use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Reducer, Scalar, UnaryOp
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
-/// Regions `[R, 4]` of images `[N, C, H, W]`, each of the image that a third input names, divided into as many cells as the
-/// output has; a cell is the mean or the largest of samples in it, which are interpolated. The number of samples along each
-/// side of a cell is an attribute, or 0: then it is the length of the cell in pixels, rounded up, which may be that of a cell of a
-/// region as long as the image, and a run with a longer region fails.
+/// Regions `[R, 4]` of images `[N, C, H, W]`, each of the image that a third input names, divided into as many cells as
+/// the output has. A cell is the mean or the largest of samples in it, which are interpolated. The number of samples
+/// along each side of a cell is an attribute, or 0. Where it is 0, there are as many as the length of the cell in
+/// pixels, rounded up. There may be as many as in a cell of a region as long as the image; a run with a longer region
+/// fails.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RoiAlign {
     mode: Mode,

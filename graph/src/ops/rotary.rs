@@ -14,8 +14,8 @@ pub enum Pairs {
     Interleaved,
 }
 
-/// Appends the rotation of `data`, `[N, heads, length, width]`: pair `p` of the first `turned` elements of a head is turned by
-/// the angle whose cosine and sine are at `[N, length, p]`, or at `[1, length, p]` for the whole batch.
+/// Appends the rotation of `data`, `[N, heads, length, width]`. Pair `p` of the first `turned` elements of a head is
+/// turned by an angle. The angle's cosine and sine are at `[N, length, p]`, or at `[1, length, p]` for the whole batch.
 pub fn rotate(
     program: &mut ProgramBuilder,
     data: TensorId,

@@ -9,8 +9,9 @@ use crate::program::{ProgramBuilder, TensorId};
 use crate::tensor::Tensor;
 use crate::types::{ElementType, Shape, TensorType, ValueType};
 
-/// For every sequence of integers, one or a row each, how often it has each of a pool of n-grams, whose elements may stand some
-/// places apart; or the weight of those that it has; or the weighted count. Every n-gram has a column of its own.
+/// For every sequence of integers, one or a row each, how often it has each of a pool of n-grams, whose elements may
+/// stand some places apart. In other modes it is the weight of those that it has, or the weighted count. Every n-gram
+/// has a column of its own.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TfIdfVectorizer {
     mode: Mode,

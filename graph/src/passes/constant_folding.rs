@@ -28,8 +28,8 @@ pub fn constant_folding(graph: &Graph) -> Vec<Patch> {
     graph.nodes.iter().filter_map(fold).collect()
 }
 
-/// The outputs of a node, if they are known, small, and cheap to find: all inputs are constant, or the outputs are short
-/// vectors of integers that do not depend on the inputs' elements.
+/// The outputs of a node, if they are known, small, and cheap to find. Either all inputs are constant, or the outputs
+/// are short vectors of integers that do not depend on the inputs' elements.
 pub fn evaluate_node(op: &Op, facts: &[Option<Fact>], outputs: &[ValueType]) -> Option<Vec<Tensor>> {
     let known = facts.iter().flatten().all(|fact| fact.value.is_some());
     let mut bytes = 0usize;

@@ -92,8 +92,8 @@ impl Opaque {
         access.reduced().map(|axis| access.axes[axis].extent).product()
     }
 
-    /// The expression of the body's values along whole rows, `[rows…, row]`: each place of a row is `along` of the new last
-    /// axis, and stands in place of the axis of the places or the reduced one as [`Along`] says.
+    /// The expression of the body's values along whole rows, `[rows…, row]`. Each place of a row is `along` of the new
+    /// last axis. It stands in place of the axis of the places or the reduced one as [`Along`] says.
     pub fn values(access: &TensorExpr, along: Along) -> TensorExpr {
         let mut axes: Arena<AxisId, Axis> = Arena::new();
         let rows = access.parallel().count() - 1;

@@ -3,9 +3,9 @@
 /// Most places of a row: of each, a block of a device keeps in shared memory whether it stays.
 pub const LONGEST_ROW: usize = 1 << 18;
 
-/// Which places of a row stay, looked at one after another: a place stays unless it suppresses itself, as `itself` says, or a
-/// place before it that stays suppresses it, and unless `most` have stayed already. `by` gives for a place that stays, whether
-/// it suppresses each place of the row.
+/// Which places of a row stay, looked at one after another. A place stays unless it suppresses itself, as `itself`
+/// says, or a place before it that stays suppresses it. It does not stay either if `most` have stayed already. `by`
+/// gives for a place that stays, whether it suppresses each place of the row.
 ///
 /// # Errors
 /// Those of `by`.

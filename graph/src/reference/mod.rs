@@ -1,7 +1,7 @@
 //! The oracle: evaluates programs as their definition reads, in doubles and 64-bit integers.
 //!
 //! Floating point is computed in doubles and rounded to the element type wherever a tensor is stored or a cast names a
-//! type; integers wrap at the width of their type. Nothing here is shared with the code that makes kernels, except the
+//! type. Integers wrap at the width of their type. Nothing here is shared with the code that makes kernels, except the
 //! meaning of the expressions.
 
 mod expression;

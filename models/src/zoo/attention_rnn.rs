@@ -1,6 +1,6 @@
 //! Translation with additive attention (Bahdanau et al., "Neural machine translation by jointly learning to align and
-//! translate", 2014): a bidirectional encoder, a decoder that attends to it at every step, and a readout of state,
-//! attended memory and word. The target is given.
+//! translate", 2014). It has a bidirectional encoder, a decoder that attends to it at every step, and a readout of
+//! state, attended memory and word. The target is given.
 
 use crate::blocks::sequence::{Cell, Direction, Layer, Sequence, stack, steps};
 use crate::builder::{Builder, Recurrence, Unary, Value, linear_bound};

@@ -1,5 +1,6 @@
-//! Deep Speech 2 (Amodei et al., "Deep Speech 2: end-to-end speech recognition in English and Mandarin", 2015): two
-//! convolutions over spectrograms, five bidirectional recurrent layers whose directions are added, one linear layer.
+//! Deep Speech 2 (Amodei et al., "Deep Speech 2: end-to-end speech recognition in English and Mandarin", 2015). It has
+//! two convolutions over spectrograms, five bidirectional recurrent layers whose directions are added, and one linear
+//! layer.
 
 use crate::blocks::sequence::{Direction, Layer, Sequence};
 use crate::builder::{Builder, Convolution, Recurrence, Value, Window};

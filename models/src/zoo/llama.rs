@@ -1,7 +1,11 @@
-//! One decoding step of a language model in the style of Llama (Touvron et al., "LLaMA: open and efficient foundation
-//! language models", 2023; grouped queries after Ainslie et al., "GQA", 2023; rotary positions after Su et al.,
-//! "RoFormer", 2021), with the sizes of Llama 3.2 1B. The cache of keys and values is an input and, one position longer,
-//! an output.
+//! One decoding step of a language model in the style of Llama, with the sizes of Llama 3.2 1B.
+//!
+//! It follows three papers:
+//! - Touvron et al., "LLaMA: open and efficient foundation language models", 2023;
+//! - for grouped queries Ainslie et al., "GQA", 2023;
+//! - for rotary positions Su et al., "RoFormer", 2021.
+//!
+//! The cache of keys and values is an input and, one position longer, an output.
 
 use crate::blocks::attention::split_heads;
 use crate::builder::{Binary, Builder, Unary, Value};

@@ -1,5 +1,6 @@
-//! The stack of long short-term memory layers by which compilers of recurrent networks are compared (Ma et al., "Rammer:
-//! enabling holistic deep learning compiler optimizations with rTasks", 2020): 10 layers of 256 over 100 steps.
+//! The stack of long short-term memory layers by which compilers of recurrent networks are compared (Ma et al.,
+//! "Rammer: enabling holistic deep learning compiler optimizations with rTasks", 2020). It has 10 layers of 256 over
+//! 100 steps.
 
 use crate::blocks::sequence::{Direction, Layer, Sequence};
 use crate::builder::{Builder, Recurrence};

@@ -1,6 +1,6 @@
-//! Residual networks of bottleneck blocks: ResNet-50 (He et al., "Deep residual learning for image recognition", 2015;
-//! the stride in the 3 × 3 convolution) and ResNeXt-50 32×4d (Xie et al., "Aggregated residual transformations for deep
-//! neural networks", 2016).
+//! Residual networks of bottleneck blocks:
+//! - ResNet-50 (He et al., "Deep residual learning for image recognition", 2015; the stride in the 3 × 3 convolution);
+//! - ResNeXt-50 32×4d (Xie et al., "Aggregated residual transformations for deep neural networks", 2016).
 
 use crate::blocks::image::{self, Unit};
 use crate::builder::{Builder, Convolution, Value, Window};

@@ -1,6 +1,6 @@
-//! Translation by recurrent layers (Sutskever et al., "Sequence to sequence learning with neural networks", 2014) with
-//! attention by products (Luong et al., "Effective approaches to attention-based neural machine translation", 2015): what
-//! is attended to enters the decoder beside the word before. Source and target share a table; the target is given.
+//! Translation by recurrent layers (Sutskever et al., "Sequence to sequence learning with neural networks", 2014).
+//! Attention is by products (Luong et al., "Effective approaches to attention-based neural machine translation", 2015).
+//! What is attended to enters the decoder beside the word before. Source and target share a table; the target is given.
 
 use crate::blocks::sequence::{Cell, Direction, Layer, Sequence, stack, steps};
 use crate::builder::{Builder, Recurrence, Value};

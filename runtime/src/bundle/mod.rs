@@ -17,8 +17,9 @@
 //! Constants may also stay in the files that the model came of, in the bundle's folder; the manifest says which, where, and those
 //! files' hashes.
 //!
-//! The archive's comment is the hash of the manifest, which has those of all other entries; a plan begins with a hash of the
-//! program and the constants that it was made for. The hashes find damage, not malice. The same contents give the same bytes.
+//! The archive's comment is the hash of the manifest, which has those of all other entries. A plan begins with a hash
+//! of the program and the constants that it was made for. The hashes find damage, not malice. The same contents give
+//! the same bytes.
 
 mod decode;
 mod error;

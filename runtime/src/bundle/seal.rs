@@ -1,5 +1,5 @@
-//! What holds a bundle together: the manifest has the hash of every other entry, the end of the archive that of the manifest,
-//! and every plan that of the program and the constants that it was made for.
+//! What holds a bundle together. The manifest has the hash of every other entry, and the end of the archive that of the
+//! manifest. Every plan has that of the program and the constants that it was made for.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! A graph of launches, one after another: kernel nodes with their programmatic dependencies on one another, and cooperative
-//! nodes that walk streams; before and behind them what records when they begin and end.
+//! A graph of launches, one after another: kernel nodes with their programmatic dependencies on one another, and
+//! cooperative nodes that walk streams. Before and behind them stands what records when they begin and end.
 
 #![expect(unsafe_code, reason = "calls into the CUDA driver")]
 
@@ -114,8 +114,8 @@ impl Graph {
 
     /// Launches all nodes into a stream.
     pub(super) fn launch(&self, stream: &Stream) -> Result<(), CudaError> {
-        // SAFETY: the graph is instantiated, its nodes' allocations, module and events are live for as long as it is, and
-        // its launches run one after another: all of them are in the one stream of their session.
+        // SAFETY: the graph is instantiated, and its nodes' allocations, module and events are live for as long as it
+        // is. Its launches run one after another: all of them are in the one stream of their session.
         check("cuGraphLaunch", unsafe { result::graph::launch(self.0, stream.handle()) })
     }
 }

@@ -44,8 +44,8 @@ impl Drop for Context {
     }
 }
 
-/// A device's primary context that stays while this lives, however many sessions come and go: without it the last of them
-/// takes the context down, and the next one builds it anew.
+/// A device's primary context that stays while this lives, however many sessions come and go. Without it the last of
+/// them takes the context down, and the next one builds it anew.
 pub struct ResidentContext {
     _context: Context,
 }
@@ -172,8 +172,8 @@ pub(super) struct Stream(sys::CUstream);
 
 impl Stream {
     pub(super) fn new() -> Result<Self, CudaError> {
-        // Synchronous copies return while the last part is still on its way, in the order of the legacy default stream:
-        // only a stream that keeps that order starts a launch after its inputs have arrived.
+        // Synchronous copies return while the last part is still on its way, in the order of the legacy default stream.
+        // Only a stream that keeps that order starts a launch after its inputs have arrived.
         check("cuStreamCreate", result::stream::create(result::stream::StreamKind::Default)).map(Self)
     }
 

@@ -1,6 +1,6 @@
 //! GPUs through the CUDA driver, which is opened at run time.
 //!
-//! Nothing here has run on a GPU yet: it type-checks, its errors without a driver are tested, and the programs that it
+//! Nothing here has run on a GPU yet. It type-checks, and its errors without a driver are tested. The programs that it
 //! launches are tested on the emulator and as printed text.
 
 #[cfg(feature = "clocks")]

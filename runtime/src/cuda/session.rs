@@ -1,5 +1,5 @@
-//! A program on a GPU: one launch of a graph a run, of which persistent segments are cooperative nodes; where the driver
-//! refuses such a graph of one persistent segment, one cooperative launch.
+//! A program on a GPU: one launch of a graph a run, of which persistent segments are cooperative nodes. Where the
+//! driver refuses such a graph of one persistent segment, it is one cooperative launch.
 
 #![expect(unsafe_code, reason = "calls into the CUDA driver")]
 

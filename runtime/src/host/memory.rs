@@ -21,10 +21,13 @@ pub(super) struct SharedArena {
 }
 
 #[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
-// SAFETY: all access goes through the methods below. The plan that drives the threads is verified: two accesses of the same
-// bytes, one of them a write, are ordered by the stream of one thread, by the start and the end of a run, which threads are told
-// of by a release and an acquire, by those of the count at which all of them meet at the end of a segment or node, by those of
-// a counter, or by those of an rTask's end where its values are polled, so they never race.
+// SAFETY: all access goes through the methods below. The plan that drives the threads is verified: two accesses of the
+// same bytes, one of them a write, are ordered, so they never race. What orders them is one of these:
+// - the stream of one thread;
+// - the start and the end of a run, which threads are told of by a release and an acquire;
+// - a release and an acquire of the count at which all threads meet at the end of a segment or node;
+// - a release and an acquire of a counter;
+// - a release and an acquire of an rTask's end where its values are polled.
 unsafe impl Sync for SharedArena {}
 
 impl SharedArena {
@@ -354,8 +357,8 @@ impl Memory<'_> {
         let Some(start) = start else { return out.iter_mut().for_each(|out| *out = T::default()) };
         let first = -reach.min(0);
         for (at, out) in out.iter_mut().enumerate() {
-            // SAFETY: the places of all elements lie within the length whose bounds were checked, and no thread writes them while
-            // they are read (see the impl of Sync for the arena). Bytes between them are not touched.
+            // SAFETY: the places of all elements lie within the length whose bounds were checked. No thread writes them
+            // while they are read (see the impl of Sync for the arena). Bytes between them are not touched.
             let bytes =
                 unsafe { start.offset((first + at as i64 * stride) as isize).cast::<[u8; N]>().read_unaligned() };
             *out = decode(bytes);

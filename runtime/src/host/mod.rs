@@ -1,12 +1,12 @@
 //! The host back end: virtual execution units are threads of this machine.
 //!
 //! It runs the plan — every rTask, every wait and signal — on vector registers and native matrix products instead of
-//! kernels. A poll is a wait for the rTasks that write what is polled, before the rTask that polls begins: the plan is
-//! verified as it was folded onto the threads, so they stand before it in one order of all streams, and the first rTask
-//! in it that has not ended can always go on. Segments run one after another; of a graph, a thread runs every so-manieth
-//! block of a node. Streams are merged in the order of the program, and steps go through the constants that they share forwards and
-//! backwards in turn, so that a thread reads anew what its caches still hold.
-//! What a run needs is prepared when the session is opened: threads, registers, addresses.
+//! kernels. A poll is a wait for the rTasks that write what is polled, before the rTask that polls begins. The plan is
+//! verified as it was folded onto the threads. So the rTasks that write stand before the one that polls in one order of
+//! all streams. The first rTask in that order that has not ended can always go on. Segments run one after another; of a
+//! graph, a thread runs every so-manieth block of a node. Streams are merged in the order of the program. Steps go
+//! through the constants that they share forwards and backwards in turn, so that a thread reads anew what its caches
+//! still hold. What a run needs is prepared when the session is opened: threads, registers, addresses.
 
 mod constant_uses;
 mod contraction;

@@ -196,8 +196,8 @@ mod x86 {
 
     use super::{Places, Vector};
 
-    // SAFETY, of all below: by the trait's contract the processor has the instruction; loads and stores are unaligned and
-    // inside of slices whose length is checked, of some lanes by their mask, and a prefetch of any address is a hint.
+    // SAFETY, of all below: by the trait's contract the processor has the instruction. Loads and stores are unaligned
+    // and inside of slices whose length is checked, of some lanes by their mask. A prefetch of any address is a hint.
     macro_rules! vector {
         ($vector:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $multiply:ident, $maximum:ident, $minimum:ident, $or_nan:ident, $multiply_add:ident, $sum:ident $(, $own:item)*) => {
             impl Vector for $vector {

@@ -1,8 +1,12 @@
 //! The control word of an instruction: what the compiler tells the scheduler.
 //!
-//! From Volta on an instruction has 128 bits. Bits 105 to 125 are its control word: a stall count, a yield flag, the scoreboard that
-//! the result releases, the one that the operands release, the scoreboards to wait for, and which operands stay in the
-//! operand cache. The layout is that of CuAssembler and of "Analyzing Modern NVIDIA GPU Cores" (Huerta et al., 2025).
+//! From Volta on an instruction has 128 bits. Bits 105 to 125 are its control word, which has:
+//! - a stall count and a yield flag;
+//! - the scoreboard that the result releases, and the one that the operands release;
+//! - the scoreboards to wait for;
+//! - which operands stay in the operand cache.
+//!
+//! The layout is that of CuAssembler and of "Analyzing Modern NVIDIA GPU Cores" (Huerta et al., 2025).
 
 /// Scoreboards of a warp.
 pub const SCOREBOARDS: usize = 6;

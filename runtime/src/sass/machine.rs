@@ -156,8 +156,8 @@ impl MachineModel {
         }
     }
 
-    /// Cycles from a store until a reader elsewhere sees it, beyond the successful poll: half a round trip to the second-level
-    /// cache, and on average half of a poll that misses it.
+    /// Cycles from a store until a reader elsewhere sees it, beyond the successful poll. They are half a round trip to
+    /// the second-level cache, and on average half of a poll that misses it.
     pub fn exchange_cycles(&self) -> u64 {
         self.second_level_latency.value
     }

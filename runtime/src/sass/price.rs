@@ -188,9 +188,9 @@ fn unsigned(words: &[i32]) -> Vec<u32> {
     words.iter().map(|word| *word as u32).collect()
 }
 
-/// The cycles from an rTask's last store to the first load of an operand of the same rTask once more, that its stream runs
-/// next, by the block's first warp: what the dispatch of an rTask takes whose waits are over. `None` of what no stream runs, of
-/// a call of several rTasks, and where that warp stores nothing.
+/// The cycles from an rTask's last store to the first load of an operand of the same rTask once more, that its stream
+/// runs next, by the block's first warp. They are what the dispatch of an rTask takes whose waits are over. `None` of
+/// what no stream runs, of a call of several rTasks, and where that warp stores nothing.
 pub fn dispatch_cycles(subject: &Subject<'_>, task: Task<'_>) -> Result<Option<u64>, PriceError> {
     if task.runner != Runner::Stream || task.call.len() > 1 {
         return Ok(None);

@@ -1,8 +1,8 @@
 //! What becomes of values where a plan lacks one of its waits, shown by the emulator.
 //!
 //! Run is what leads to the two rTasks that the wait kept apart, once with and once without it. Without it the unit of
-//! the rTask that should come first runs only while no other can, and an access that nothing orders gets what memory
-//! holds, as on a device.
+//! the rTask that should come first runs only while no other can. An access that nothing orders gets what memory holds,
+//! as on a device.
 
 use std::ops::Range;
 

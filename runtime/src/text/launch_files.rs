@@ -1,6 +1,6 @@
-//! The files through which a launch reaches the child and its results come back, one per buffer, in the byte order of
-//! the machine, and four words a launch in `launches`; `launch` holds four 64-bit words: threads, shared bytes, how often all
-//! launches follow one another, wait limit in nanoseconds.
+//! The files through which a launch reaches the child and its results come back. There is one per buffer, in the byte
+//! order of the machine, and four words a launch in `launches`. `launch` holds four 64-bit words: threads, shared
+//! bytes, how often all launches follow one another, wait limit in nanoseconds.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! The page of `report`, looked at without a browser: it is well formed, every drawing keeps inside its frame, no two
+//! The page of `report`, looked at without a browser. It is well formed, every drawing keeps inside its frame, no two
 //! texts touch, and every mark has its row in the table.
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! What file tests have to show: of every type that a plan is made of, each kind, in some golden text.
 //!
-//! The kinds of a type are those of a `match` that the compiler holds complete, so a new variant does not compile before it
-//! has a name here, and fails before it has a case.
+//! The kinds of a type are those of a `match` that the compiler holds complete. So a new variant does not compile
+//! before it has a name here, and fails before it has a case.
 
 use std::collections::BTreeSet;
 

@@ -142,7 +142,7 @@ fn wait_end(events: &[Event], at: usize) -> f64 {
 }
 
 /// A traced program is well-formed, its text parses back, NVRTC takes it for both architectures and its code passes the
-/// gates; without the trace it is the program that it was.
+/// gates. Without the trace it is the program that it was.
 fn check_code(model: &models::Model) {
     let compiled = compile(&model.program(), &CompileOptions::default()).expect("the model compiles");
     let (plan, lowered) = (compiled.plan.plan(), &compiled.lowered);

@@ -117,8 +117,8 @@ fn check_boxes(of_single: &GroupBody, of_half: &GroupBody, params: &SchedulePara
     assert_eq!(was, is.map(|bytes| 2 * bytes), "bytes of boxes");
 }
 
-/// The products of plain factors of a group; their tiles in shared memory are half as large as those of singles, but for
-/// padding, and what is multiplied and summed is singles as ever.
+/// The products of plain factors of a group. Their tiles in shared memory are half as large as those of singles, but
+/// for padding. What is multiplied and summed is singles as ever.
 #[track_caller]
 fn check_tiles(body: &GroupBody) -> usize {
     let shape = ContractionShape::square(4, 4);

@@ -87,8 +87,8 @@ impl<'a> Trial<'a> {
     }
 
     /// Fails unless every error of the entry is reported under every seed. A barrier after waits may be missing without
-    /// harm, if every kernel meets at one of its own before any warp but the first reads what another unit wrote; then no
-    /// seed may report it or compute anything else, and it is among what this returns.
+    /// harm, if every kernel meets at one of its own before any warp but the first reads what another unit wrote. Then
+    /// no seed may report it or compute anything else, and it is among what this returns.
     fn check_errors(&self) -> Vec<ProgramMutation> {
         let is_hidden = |&mutation: &ProgramMutation| {
             let mutant = Machine { program: mutation.apply(&self.machine.program), ..self.machine.clone() };
@@ -172,8 +172,8 @@ fn check_plan(compiled: &Compiled, inputs: &[Tensor]) {
 }
 
 /// Whether the streams have a place for an error; fails unless the emulator reports it under every seed exactly if the
-/// closure finds harm in it. Where values are polled the emulator knows of more that is over, namely all that a block did
-/// before a tag which was seen: there, what does harm by the closure may change nothing and go unreported.
+/// closure finds harm in it. Where values are polled the emulator knows of more that is over, namely all that a block
+/// did before a tag which was seen. There, what does harm by the closure may change nothing and go unreported.
 #[track_caller]
 pub fn check_mutation(
     compiled: &Compiled,

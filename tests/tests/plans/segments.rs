@@ -1,5 +1,5 @@
-//! Plans of several segments: what runs them gives what the reference gives, what is wrong between segments is found, and
-//! what is chosen by prediction is what is predicted to be fastest.
+//! Plans of several segments. What runs them gives what the reference gives, what is wrong between segments is found,
+//! and what is chosen by prediction is what is predicted to be fastest.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use warpweave::graph::arena::{Arena, Id};
 use warpweave::plan::plan::{Counter, CounterId, ExecutionPlan, Instruction, PersistentSegment, Segment};
 
-/// The plan with every signal of a unit on the unit's own counter, and every wait split into one a signalling unit, for
+/// The plan with every signal of a unit on the unit's own counter. Every wait is split into one a signalling unit, for
 /// as many signals as that unit has given with the one that is waited for. It orders the same rTasks, and more.
 pub fn with_unit_counters(plan: &ExecutionPlan) -> ExecutionPlan {
     let segment = plan.persistent();

@@ -287,8 +287,8 @@ fn each_lane<T: Copy + Default>(mut f: impl FnMut(usize) -> T) -> [T; 32] {
 
 /// `x · y + z` with one rounding.
 ///
-/// The product is exact in `f64`, and rounding the sum to `f64` first changes the result only where that lands on the
-/// middle between two `f32`, or in the subnormal range, whose middles lie elsewhere; then the lanes are done again.
+/// The product is exact in `f64`. Rounding the sum to `f64` first changes the result only where that lands on the
+/// middle between two `f32`, or in the subnormal range, whose middles lie elsewhere. Then the lanes are done again.
 #[inline(always)]
 fn fused(x: &Lanes, y: &Lanes, z: &Lanes) -> Lanes {
     let mut result = [0; 32];

@@ -16,8 +16,9 @@ pub fn sectors(addresses: &[i64; 32], size: i64) -> u64 {
     touched.len() as u64
 }
 
-/// Wavefronts of a shared access of `size` bytes a lane at element `indices`, negative for lanes that do not take part:
-/// a wavefront serves 32 banks of four bytes, one word of each, and lanes as [`lanes_together`] says.
+/// Wavefronts of a shared access of `size` bytes a lane at element `indices`, negative for lanes that do not take part.
+///
+/// A wavefront serves 32 banks of four bytes, one word of each, and lanes as [`lanes_together`] says.
 pub fn wavefronts(indices: &[i64; 32], size: u32, element: u32, base: u32) -> u64 {
     let places = indices.map(|index| (index >= 0).then_some(index));
     let together = lanes_together(&places, SharedWidth::of(size.div_ceil(4) as usize));

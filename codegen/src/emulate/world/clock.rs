@@ -13,11 +13,11 @@ pub struct Snapshot {
 
 /// One vector clock a warp.
 ///
-/// Acquires and releases are those of single threads: the threads beside it in its warp take part in neither, though they
-/// run in step, unless a barrier of the block stands between. So what a thread acquires orders its block's accesses from the
-/// next barrier on, and a release covers them up to the last one. The warps of a block share what they have seen of other
-/// blocks as of their last barrier. A warp's clock only changes together with its own tick, so whatever is derived from
-/// (warp, tick) stays valid.
+/// Acquires and releases are those of single threads. The threads beside such a thread in its warp take part in
+/// neither, though they run in step, unless a barrier of the block stands between. So what a thread acquires orders its
+/// block's accesses from the next barrier on, and a release covers them up to the last one. The warps of a block share
+/// what they have seen of other blocks as of their last barrier. A warp's clock only changes together with its own
+/// tick, so whatever is derived from (warp, tick) stays valid.
 #[derive(Debug)]
 pub struct Clocks {
     per_block: usize,
@@ -117,8 +117,10 @@ impl Clocks {
         }
     }
 
-    /// Whether a read of `other` in its step `tick` is over before what `warp` does now: it happens before, or some poll
-    /// that does has seen what came of it, or some poll that is over has.
+    /// Whether a read of `other` in its step `tick` is over before what `warp` does now.
+    ///
+    /// It is over if it happens before that. It is also over if some poll has seen what came of it, and that poll
+    /// happens before or is itself over.
     pub fn has_been_read(&self, other: usize, tick: u32, warp: usize) -> bool {
         if self.ordered(other, tick, warp) {
             return true;

@@ -1,8 +1,8 @@
 //! The stable sort of a row: a bitonic network over pairs of a value and its place.
 //!
-//! Every step compares pairs of which the first belongs in front, so what would pad a row to a power of two never moves, and
-//! pairs beyond the row are left out. A chunk of the row is sorted in shared memory. The pairs of a longer row stand in the
-//! memory of the row's own places, eight bytes each, until the last step writes these.
+//! Every step compares pairs of which the first belongs in front. So what would pad a row to a power of two never
+//! moves, and pairs beyond the row are left out. A chunk of the row is sorted in shared memory. The pairs of a longer
+//! row stand in the memory of the row's own places, eight bytes each, until the last step writes these.
 
 use warpweave_graph::ElementType;
 use warpweave_graph::procedure::sort::Direction;

@@ -29,8 +29,9 @@ pub(crate) fn emit(emitter: &mut Emitter, own: Pointwise) -> Result<(), LowerErr
     }
 }
 
-/// Whether the points of a thread are computed one after another: they name places by data, poll what they sum, or are
-/// several of a reduction that have nothing in common.
+/// Whether the points of a thread are computed one after another.
+///
+/// They are if they name places by data, poll what they sum, or are several of a reduction that have nothing in common.
 fn is_one_by_one(emitter: &Emitter, own: Pointwise) -> bool {
     let body: &GroupBody = emitter.body();
     let polls = (0..body.stages.len()).any(|stage| PolledSum::of(emitter, stage).is_some());

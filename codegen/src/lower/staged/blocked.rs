@@ -254,8 +254,9 @@ fn in_memory(emitter: &Emitter, phase: &Phase, factor: &Scalar) -> usize {
     reads(factor).into_iter().filter(|read| is_in_memory(emitter, phase, *read)).count()
 }
 
-/// The reads of a factor that are fetched several steps at a time: those of which one load brings four, and those of tensors in
-/// memory whose place no data names.
+/// The reads of a factor that are fetched several steps at a time.
+///
+/// These are the reads of which one load brings four, and those of tensors in memory whose place no data names.
 fn fetched_reads(
     emitter: &mut Emitter,
     phase: &Phase,

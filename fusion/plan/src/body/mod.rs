@@ -52,8 +52,9 @@ pub struct StageOutput {
 /// The problem that one kernel solves.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct GroupBody {
-    /// Values that never leave the kernel and that later stages read at other points than their own: a tile computes
-    /// the box that it reads of them into shared memory first. Axes are each stage's own; a stage reads earlier ones only.
+    /// Values that never leave the kernel and that later stages read at other points than their own. A tile computes
+    /// the box that it reads of them into shared memory first. Axes are each stage's own; a stage reads earlier ones
+    /// only.
     pub staged: Vec<Stage>,
     /// The expressions in order; a stage reads earlier ones only.
     pub stages: Vec<Stage>,

@@ -20,8 +20,8 @@ pub struct PlannedState {
     pub next: TensorId,
 }
 
-/// The states whose places and those of what they become are exchanged after each launch, so that nothing is moved: both
-/// are of the same size, and nothing else lies there at any time.
+/// The states whose places and those of what they become are exchanged after each launch, so that nothing is moved.
+/// Both are of the same size, and nothing else lies there at any time.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Exchange {
     /// Both of each pair, with the other one.

@@ -1,10 +1,10 @@
 //! Whose end shows that an rTask is done with its memory.
 //!
-//! An rTask that has polled a value knows that it was computed, and so that whatever it was computed from had been read:
-//! no later write can change that. So where every output of an rOperator is polled whole, bytes that its rTasks read may be
-//! written after those that poll them, though nothing else tells that they have ended. Their own tags have been seen by
-//! then too, and no later tag in the same place can be overtaken by one that was seen. The same holds of those that poll:
-//! where all that they write is polled, whoever polls that knows of both.
+//! An rTask that has polled a value knows that it was computed, and so that whatever it was computed from had been
+//! read: no later write can change that. So where every output of an rOperator is polled whole, bytes that its rTasks
+//! read may be written after the rTasks that poll the outputs. Nothing else tells that its rTasks have ended. Their own
+//! tags have been seen by then too, and no later tag in the same place can be overtaken by one that was seen. The same
+//! holds of those that poll: where all that they write is polled, whoever polls that knows of both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,9 +23,10 @@ use crate::template::staged::tile_coordinates;
 pub struct Completions(Arena<OperatorId, BTreeSet<OperatorId>>);
 
 impl Completions {
-    /// Of all rOperators, in a topological order: whoever polls one that writes nothing but tagged values, each of which somebody
-    /// polls whole, or their own completions in their place; otherwise the rOperator itself. Rows that keep constants on chip
-    /// poll one another step after step to the end, and stand for themselves.
+    /// The completions of all rOperators, which are in a topological order. An rOperator that writes nothing but tagged
+    /// values, each of which somebody polls whole, has whoever polls it, or their own completions in their place. Any
+    /// other rOperator has itself. Rows that keep constants on chip poll one another step after step to the end, and
+    /// stand for themselves.
     pub fn of(operators: &Arena<OperatorId, ROperator>, memory: &MemoryPlan) -> Self {
         let pollers = pollers(operators, memory);
         let mut found: BTreeMap<OperatorId, BTreeSet<OperatorId>> = BTreeMap::new();

@@ -1,8 +1,8 @@
 //! Folds a plan onto fewer virtual execution units.
 //!
-//! An rTask that polls stands in the global order after all rTasks whose tagged values it polls, so in a merged stream no
-//! rTask polls what a later one of the same stream writes. By induction over the global order every stream gets to its
-//! end: the first rTask that has not ended waits only for what stands before it, which has ended.
+//! An rTask that polls stands in the global order after all rTasks whose tagged values it polls. So in a merged stream
+//! no rTask polls what a later one of the same stream writes. By induction over the global order every stream gets to
+//! its end: the first rTask that has not ended waits only for what stands before it, which has ended.
 
 use std::collections::BTreeSet;
 
@@ -22,10 +22,10 @@ pub enum Merging {
     ProgramOrder,
 }
 
-/// The plan on at most `units` units: streams are merged in the order in which one execution runs them, so every merged
+/// The plan on at most `units` units. Streams are merged in the order in which one execution runs them. So every merged
 /// stream agrees with one global rank and no new deadlock can arise. Must be verified again.
 ///
-/// A plan whose streams do not end, or that has no more than `units` units, comes back as it is; so does a graph, whose
+/// A plan whose streams do not end, or that has no more than `units` units, comes back as it is. So does a graph, whose
 /// blocks run on whatever units there are.
 pub fn fold(plan: &ExecutionPlan, units: usize, merging: Merging) -> ExecutionPlan {
     let segments = plan.segments.iter().map(|segment| match segment {

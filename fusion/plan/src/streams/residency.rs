@@ -22,8 +22,9 @@ pub fn resident_numbers(operators: &Arena<OperatorId, ROperator>) -> Arena<Opera
 /// What a unit keeps: the number of [`resident_numbers`] and the tile.
 pub type Resident = (u32, u32);
 
-/// The streams with what every unit keeps brought as early as it can be: before the first wait, or after the last rTask that
-/// uses what was kept before and its signals. What they said of it before does not count. Nothing is prefetched yet.
+/// The streams with what every unit keeps brought as early as it can be. It is brought before the first wait, or after
+/// the last rTask that uses what was kept before and its signals. What they said of it before does not count. Nothing
+/// is prefetched yet.
 pub fn with_holds(streams: Vec<Vec<Instruction>>, operators: &Arena<OperatorId, ROperator>) -> Vec<Vec<Instruction>> {
     let numbers = resident_numbers(operators);
     if numbers.values().all(Option::is_none) {

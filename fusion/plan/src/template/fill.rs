@@ -11,8 +11,8 @@ pub fn fill(extents: &[usize], axes: &[usize], capacity: usize) -> Vec<usize> {
     tile
 }
 
-/// A box of at most `capacity` points along `axes`, 1 elsewhere, of which the fewest cover the extents; of those the one that
-/// is longest along the innermost axis, then along the next.
+/// A box of at most `capacity` points along `axes`, 1 elsewhere, of which the fewest cover the extents. Of several such
+/// boxes it is the one that is longest along the innermost axis, then along the next.
 pub fn fewest(extents: &[usize], axes: &[usize], capacity: usize) -> Vec<usize> {
     let mut tile = vec![1; extents.len()];
     let along: Vec<usize> = axes.iter().map(|&axis| extents[axis].max(1)).collect();

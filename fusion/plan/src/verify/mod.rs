@@ -1,24 +1,36 @@
 //! The plan verifier: proves, before anything is emitted or run, that a plan cannot deadlock or race.
 //!
-//! Checked: expressions are well typed, and each template computes its body; every index that is read is checked, and its
-//! record touches no buffer; every rTask runs exactly once, where its unit holds the constants that it keeps on chip; counters count
-//! what their waits assume; what an rTask loads before its waits are constants; the streams run to their end whatever the interleaving (counters only grow, so if one order
-//! of execution ends, every order does); every element that an rTask reads is written by rTasks that happen before it;
-//! buffers that share bytes are used strictly one after the other; outputs and inputs survive; every tagged value that is
-//! polled is written by an rTask that stands before the one which polls in the order of execution, in bytes that hold
-//! nothing which could be taken for its tag: later tagged values carry larger ones, and other values are no signalling NaNs.
-//! "Happens before" is stream order, closed under waits, where a wait is credited with the signals that every
-//! admissible order implies: all of a counter's, or the first n of a single unit's. A poll is a wait inside an rTask,
-//! but no part of what happens before: it is sure of the value that it fetches, and that what this was computed from has
-//! been read. So an rTask that writes nothing but tagged values, all of which are polled, is done with its memory when those
-//! that poll it have ended.
+//! The verifier checks that:
+//! - expressions are well typed, and each template computes its body;
+//! - every index that is read is checked, and its record touches no buffer;
+//! - every rTask runs exactly once, where its unit holds the constants that it keeps on chip;
+//! - counters count what their waits assume;
+//! - what an rTask loads before its waits are constants;
+//! - the streams run to their end whatever the interleaving. Counters only grow, so if one order of execution ends,
+//!   every order does;
+//! - every element that an rTask reads is written by rTasks that happen before it;
+//! - buffers that share bytes are used strictly one after the other;
+//! - outputs and inputs survive;
+//! - every tagged value that is polled is written by an rTask that stands before the one which polls in the order of
+//!   execution;
+//! - the bytes of a polled value hold nothing which could be taken for its tag. Later tagged values carry larger ones,
+//!   and other values are no signalling NaNs.
 //!
-//! Of a CUDA graph the same is checked where "happens before" is the order of its nodes: every block of a node waits
-//! for the whole node before it, whose blocks have waited likewise, before it touches memory.
+//! "Happens before" is stream order, closed under waits. A wait is credited with the signals that every admissible
+//! order implies: all of a counter's, or the first n of a single unit's. A poll is a wait inside an rTask, but no part
+//! of what happens before. It is sure of the value that it fetches, and that what this was computed from has been read.
+//! So an rTask that writes nothing but tagged values, all of which are polled, is done with its memory when those that
+//! poll it have ended.
+//!
+//! Of a CUDA graph the same is checked where "happens before" is the order of its nodes. Every block of a node waits
+//! for the whole node before it, before it touches memory. The blocks of that node have waited likewise.
 //!
 //! Of a plan of several segments the same is checked of each, and of all rOperators together, where a segment happens
-//! before the next as a whole: nothing reads what a later segment writes, no element is written in two, bytes are shared
-//! one after the other, and a tagged value stays in its segment, whose launches number its tags.
+//! before the next as a whole:
+//! - nothing reads what a later segment writes;
+//! - no element is written in two;
+//! - bytes are shared one after the other;
+//! - a tagged value stays in its segment, whose launches number its tags.
 
 mod clash;
 mod clocks;

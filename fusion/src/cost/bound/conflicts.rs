@@ -8,9 +8,9 @@ use warpweave_plan::shared_memory::conflict_degree;
 
 use crate::cost::bound::BlockShape;
 
-/// The average degree of a thread's loads when every operand's tile lies in shared memory row by row, `padding` words
-/// after each row, and threads count along the innermost axes first. Reads at indices that are not affine count as free
-/// of conflicts.
+/// The average degree of a thread's loads. Every operand's tile lies in shared memory row by row, `padding` words after
+/// each row. Threads count along the innermost axes first. Reads at indices that are not affine count as free of
+/// conflicts.
 pub fn row_major(expr: &TensorExpr, shape: &BlockShape, padding: u64) -> f64 {
     let (mut total, mut loads) = (0.0, 0.0);
     for read in expr.reads.values() {

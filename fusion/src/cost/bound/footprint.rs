@@ -9,8 +9,8 @@ use warpweave_plan::template::contraction::index_axes;
 /// Which rows of a footprint count as one run of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Runs {
-    /// As the thesis prints its tables: a row along the innermost dimension is a run, and rows join only across
-    /// dimensions that reduced axes alone cover whole (the filter of a convolution).
+    /// As the thesis prints its tables. A row along the innermost dimension is a run. Rows join only across dimensions
+    /// that reduced axes alone cover whole (the filter of a convolution).
     Printed,
     /// Erratum E3: rows join across every dimension that is covered whole.
     Contiguous,

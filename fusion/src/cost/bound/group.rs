@@ -13,9 +13,9 @@ use crate::cost::bound::{BlockShape, BoundMode, PerformanceUpperBound, overlaps,
 use warpweave_plan::body::{GroupBody, StageSource};
 use warpweave_plan::template::tile::ScheduleParams;
 
-/// The bound of a group: operations are summed over its stages, traffic is that of the tensors outside (erratum E11),
-/// the stages' on-chip factors combine as parts that run in turn (erratum E12), and one grid balances them all. The bound of
-/// a staged group is the corrected one in either mode, from what its phases do.
+/// The bound of a group. Operations are summed over its stages, and traffic is that of the tensors outside (erratum
+/// E11). The stages' on-chip factors combine as parts that run in turn (erratum E12). One grid balances them all. The
+/// bound of a staged group is the corrected one in either mode, from what its phases do.
 pub fn group_bound(
     body: &GroupBody,
     params: &ScheduleParams,

@@ -1,5 +1,5 @@
-//! DeepCuts' performance upper bound: the largest fraction of peak arithmetic that a kernel can reach, from the
-//! footprints of its tensor expression on the boxes of a block and a thread.
+//! DeepCuts' performance upper bound: the largest fraction of peak arithmetic that a kernel can reach. It follows from
+//! the footprints of its tensor expression on the boxes of a block and a thread.
 
 pub mod conflicts;
 pub mod counted;

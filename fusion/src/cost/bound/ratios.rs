@@ -32,9 +32,9 @@ pub(crate) fn global_memory(
     }
 }
 
-/// Operations a byte of device memory: of the whole problem if its bytes stay in the second-level cache, else of the
-/// blocks that run at once, which neighbour each other along the innermost axes. `work` gives operations and distinct
-/// bytes of a box.
+/// Operations a byte of device memory. They are of the whole problem if its bytes stay in the second-level cache. Else
+/// they are of the blocks that run at once, which neighbour each other along the innermost axes. `work` gives
+/// operations and distinct bytes of a box.
 pub(crate) fn device_intensity(
     whole: &[usize],
     block: &[usize],
@@ -60,9 +60,9 @@ fn intensity(operations: u64, bytes: u64) -> f64 {
     operations as f64 / bytes.max(1) as f64
 }
 
-/// SMRatio. The thesis sets operations a load against the latency of one. Corrected (erratum E5), the smaller of two
-/// bounds: loads against the multiprocessor's shared-memory words a cycle, and latency against the multiply-adds of the
-/// block's warps, where the loads of one reduction step do not wait for one another.
+/// SMRatio. The thesis sets operations a load against the latency of one. Corrected (erratum E5), it is the smaller of
+/// two bounds. One sets loads against the multiprocessor's shared-memory words a cycle. The other sets latency against
+/// the multiply-adds of the block's warps, where the loads of one reduction step do not wait for one another.
 pub(crate) fn shared_memory(
     shape: &BlockShape,
     counts: &Counts,

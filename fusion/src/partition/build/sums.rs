@@ -1,5 +1,5 @@
-//! A sum that is added to another sum over the same axes is one sum: the two products of a recurrent cell become one over
-//! the concatenation of input and state.
+//! A sum that is added to another sum over the same axes is one sum. So the two products of a recurrent cell become one
+//! over the concatenation of input and state.
 
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisKind, BinaryOp, Index, Read, ReadId, Reducer, Scalar, TensorExpr};

@@ -1,8 +1,8 @@
 //! Reductions that are read at translates of the reader's own point: each translate becomes a reduction of its own.
 //!
-//! The gates of a recurrent cell are the case in point: one product of a matrix with four rows a hidden unit, of which the
-//! cell reads the unit's own four. Over the reader's axes these are four reductions side by side, so that a tile of hidden
-//! units needs no rows but its own.
+//! The gates of a recurrent cell are the case in point. They are one product of a matrix with four rows a hidden unit,
+//! of which the cell reads the unit's own four. Over the reader's axes these are four reductions side by side, so that
+//! a tile of hidden units needs no rows but its own.
 
 use crate::tuning::SearchTuning;
 use warpweave_graph::arena::{Arena, Id};
@@ -12,8 +12,8 @@ use warpweave_graph::views::merge_operands;
 
 use crate::partition::build::{DraftStage, Source};
 
-/// The drafts with every reduction that stays in the group and is read at translates computed once a translate, over its
-/// reader's axes; as they were where that would compute an element twice.
+/// The drafts with every reduction that stays in the group and is read at translates computed once a translate, over
+/// its reader's axes. The drafts stay as they were where that would compute an element twice.
 pub(crate) fn translated(drafts: Vec<DraftStage>) -> Vec<DraftStage> {
     let mut wanted: Vec<Wanted> = vec![Wanted::default(); drafts.len()];
     let mut versions: Vec<Vec<DraftStage>> = vec![Vec::new(); drafts.len()];

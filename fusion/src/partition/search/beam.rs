@@ -1,9 +1,9 @@
 //! Beam search over merge sequences: nodes are placed one after another, each by itself or merged into groups that it
 //! reads.
 //!
-//! States that can still develop in the same ways are compared by cost and only the cheapest stays, so the beam is spent
-//! on choices that matter; a beam that is never full is exact where every connected beginning of a possible group is
-//! possible too.
+//! States that can still develop in the same ways are compared by cost and only the cheapest stays. So the beam is
+//! spent on choices that matter. A beam that is never full is exact where every connected beginning of a possible group
+//! is possible too.
 
 use crate::partition::search::order::Placement;
 use crate::partition::search::problem::{DependenceGraph, Memo, NodeSet, PartitionProblem, Solution};

@@ -8,8 +8,9 @@ use crate::partition::search::problem::{DependenceGraph, Memo, NodeSet, Partitio
 use crate::partition::search::program::ProgramProblem;
 use crate::partition::search::structure::StructuralKey;
 
-/// The groups of a solution with at most `SearchTuning` structures of staged groups, and those structures: the ones that
-/// save most against the same statements at register level, all their groups together. `None` if it has no more.
+/// The groups of a solution with at most `SearchTuning` structures of staged groups, and those structures. They are the
+/// ones that save most against the same statements at register level, all their groups together. `None` if the
+/// solution has no more.
 pub(crate) fn limit_staged(
     problem: &ProgramProblem<'_>,
     solution: &Solution,

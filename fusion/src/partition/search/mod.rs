@@ -1,5 +1,5 @@
-//! The search for a partition (DeepCuts): exact on chains, a beam over merge sequences elsewhere, and merging of
-//! neighbours, first improvement first, as the bar that the result never falls below.
+//! The search for a partition (DeepCuts): exact on chains, a beam over merge sequences elsewhere. Merging of
+//! neighbours, first improvement first, is the bar that the result never falls below.
 
 pub mod beam;
 pub mod budget;

@@ -97,8 +97,9 @@ impl State {
         members.into()
     }
 
-    /// For each of the open groups `read` that a new node reads: which of them have to join the node with it, because a path
-    /// leads through them from the group to the node. `None` for a group whose joining always makes a cycle among the groups.
+    /// For each of the open groups `read` that a new node reads: which of them have to join the node with it. They have
+    /// to because a path leads through them from the group to the node. `None` for a group whose joining always makes a
+    /// cycle among the groups.
     pub(crate) fn companions(&self, node: usize, read: &[usize]) -> Vec<Option<Vec<usize>>> {
         let names: Vec<u32> = read.iter().map(|&at| self.open[at].name()).collect();
         let mut paths = Paths { state: self, targets: vec![false; node], aside: vec![false; node] };

@@ -12,8 +12,8 @@ use warpweave_graph::views::Layout;
 
 use crate::partition::build::Uses;
 
-/// What decides the body of a set of statements and its cost: each member's definition, which operands come from which
-/// member or from which tensor outside, which results leave, and how tensors lie in memory.
+/// What decides the body of a set of statements and its cost. It says each member's definition, which operands come
+/// from which member or from which tensor outside, which results leave, and how tensors lie in memory.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct StructuralKey(Vec<u32>);
 

@@ -1,8 +1,8 @@
 //! Kernel choice by interplay (Rammer): which kernel a group runs as follows from what runs beside it.
 //!
 //! Groups are placed one after another, most urgent first, under each of their variants; the one that ends first at the
-//! price of its time on units stays. What that time should cost is not known beforehand: several prices are tried, with
-//! and without regard to how late a group may end, and the plans are judged by the simulator.
+//! price of its time on units stays. What that time should cost is not known beforehand. Several prices are tried, with
+//! and without regard to how late a group may end. The plans are judged by the simulator.
 
 use crate::tuning::SearchTuning;
 use std::cmp::Reverse;

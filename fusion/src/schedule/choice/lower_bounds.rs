@@ -1,5 +1,5 @@
-//! What the time of a plan is held against: what no choice of kernels and no schedule falls below, and the groups one after
-//! another, each with the kernel that is best for it alone.
+//! What the time of a plan is held against. One measure is what no choice of kernels and no schedule falls below.
+//! Another is the groups one after another, each with the kernel that is best for it alone.
 
 use std::collections::HashMap;
 
@@ -19,8 +19,8 @@ use warpweave_plan::body::signature::Signature;
 pub struct LowerBounds {
     /// The longest path through the groups, an rTask of every kernel on it, each group under the variant that ends first.
     pub critical_path: f64,
-    /// The same with an exchange after every kernel, between as many units as have its rTasks or those of its readers: what a
-    /// path takes that goes through the arena at every step.
+    /// The same with an exchange after every kernel, between as many units as have its rTasks or those of its readers.
+    /// It is what a path takes that goes through the arena at every step.
     pub with_exchanges: f64,
     /// The time of all rTasks over all units, each group under the variant that takes least.
     pub work: f64,

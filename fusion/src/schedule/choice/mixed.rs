@@ -1,5 +1,5 @@
-//! Which part of a program runs how: the two whole plans, cut where little is in use, tell what each stretch takes either
-//! way; the cheapest sequence is planned, and kept if it is predicted to be faster than both.
+//! Which part of a program runs how. The two whole plans, cut where little is in use, tell what each stretch takes
+//! either way. The cheapest sequence is planned, and kept if it is predicted to be faster than both.
 
 use crate::tuning::SearchTuning;
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,8 +71,8 @@ struct Stretches {
     persistent: Vec<f64>,
     /// The same in the graph.
     graph: Vec<f64>,
-    /// Per cut, how long a unit of the persistent plan has brought constants on chip by then for groups behind it: a segment
-    /// that begins there has to bring them itself.
+    /// Per cut, how long a unit of the persistent plan has brought constants on chip by then for groups behind it. A
+    /// segment that begins there has to bring them itself.
     brought: Vec<f64>,
 }
 
@@ -208,8 +208,8 @@ fn brought_before(holds: &[Vec<Held>], first: usize, end: f64) -> f64 {
     holds.iter().map(of_unit).fold(0.0, f64::max)
 }
 
-/// Where a program may be cut: its ends, and before groups where no more than one root goes from those before to those
-/// behind, or fewer bytes than at the places around it.
+/// Where a program may be cut: its ends, and before some groups. Before such a group no more than one root goes from
+/// those before to those behind, or no more bytes than at the places around it.
 fn cuts(task: &Task<'_>) -> Vec<usize> {
     let crossing = crossing(task);
     let groups = task.partition.groups.len();

@@ -21,8 +21,8 @@ use crate::schedule::policy::SyncPolicy;
 use crate::schedule::streams::resident as keep;
 use crate::schedule::streams::tagged::Tagging;
 
-/// The plan as one persistent segment, and per rOperator the position of its group. Constants that many groups read are kept
-/// on chip where there is room and the plan is predicted to be faster so; the same holds of tags that values carry
+/// The plan as one persistent segment, and per rOperator the position of its group. Constants that many groups read are
+/// kept on chip where there is room and the plan is predicted to be faster so. The same holds of tags that values carry
 /// themselves, of other kernels than the partition's, of reductions in more parts, and of factors that are polled.
 pub(crate) fn plan_persistent(
     program: &TensorProgram,
@@ -72,8 +72,8 @@ impl<'a> Search<'a> {
         Planner::new(self.program, self.layouts, partition, self.cost, self.options, tagging)
     }
 
-    /// The plan of the partition, or of it with constants on chip where that is predicted to be faster under coarse waits; its
-    /// partition, and how rOperators exchange what they may.
+    /// The plan of the partition, or of it with constants on chip where that is predicted to be faster under coarse
+    /// waits. With it come its partition, and how rOperators exchange what they may.
     fn with_residents<'p>(&self, partition: &'p Partition) -> (Found<'a>, Cow<'p, Partition>, Tagging) {
         let plain = self.planner(partition, Tagging::Nothing).expect("everything can be exchanged by counters");
         let graph = GroupGraph::new(&plain.edges, &plain.origins);
@@ -105,8 +105,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Partitions with kernels chosen anew, each with the tagging that it was chosen for; `known` are the kernels
-    /// that this partition's groups may run as, where they have been found before.
+    /// Partitions with kernels chosen anew, each with the tagging that it was chosen for. `known` are the kernels that
+    /// this partition's groups may run as, where they have been found before.
     fn other_kernels(
         &self,
         best: &Planner,

@@ -190,8 +190,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The plan that waits for whole rOperators, but by tiles for those whose rTasks stay on their units, if waits may be so
-    /// fine: each may read back what was written there without waiting for the others.
+    /// The plan that waits for whole rOperators. It waits by tiles for those whose rTasks stay on their units, if waits
+    /// may be so fine. Each of these rTasks may read back what was written there without waiting for the others.
     fn coarse(&self, sync: SyncPolicy) -> PlacedPlan {
         let bands = match sync.waits() {
             WaitGranularity::Device | WaitGranularity::Operator => Bands::whole_operators(&self.operators),

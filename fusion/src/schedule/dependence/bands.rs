@@ -1,8 +1,8 @@
 //! Bands: the tiles of an rOperator that one counter counts.
 //!
-//! A band is a block of the tile grid. Blocks are as fine as the readers can use: along an axis that every reader spans
-//! there is one block, and where reading would take more than a few waits blocks are joined. Beside its bands an
-//! rOperator has the band of all its tiles, for readers of most of it.
+//! A band is a block of the tile grid. Blocks are as fine as the readers can use. Along an axis that every reader spans
+//! there is one block. Where reading would take more than a few waits, blocks are joined. Beside its bands an rOperator
+//! has the band of all its tiles, for readers of most of it.
 
 use crate::tuning::SearchTuning;
 use warpweave_graph::arena::{Arena, Id};

@@ -11,7 +11,7 @@ const KEPT_SHARE: f64 = 0.25;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SyncCosts {
     /// From the release of the last signal to the end of a wait that polls for it, by the number of units that signal
-    /// or wait at the counter; between two entries a straight line.
+    /// or wait at the counter. Between two entries it is a straight line.
     pub exchange: Constant<[(u32, f64); 5]>,
     /// Until what an rTask has stored is visible to others, before the signal that follows it.
     pub drain: Constant<f64>,

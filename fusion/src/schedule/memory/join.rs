@@ -13,13 +13,13 @@ use warpweave_plan::plan::{
     Segment,
 };
 
-/// One plan of what plans of successive parts of `program` run. Each numbers the tensors of the program as the program does,
-/// and its own behind them; what it takes over from others stands among its inputs and what it leaves to them among its
-/// outputs.
+/// One plan of what plans of successive parts of `program` run. Each numbers the tensors of the program as the program
+/// does, and its own behind them. What it takes over from others stands among its inputs and what it leaves to them
+/// among its outputs.
 ///
-/// Buffers of a segment share bytes only where they do in its own plan, so the waits that this takes are there; buffers of
-/// different segments wherever the one is finished with in an earlier segment than the other is first used in. Inputs of
-/// the program keep their bytes for the whole launch, its outputs to the end.
+/// Buffers of a segment share bytes only where they do in its own plan, so the waits that this takes are there. Buffers
+/// of different segments share bytes wherever the one is finished with in an earlier segment than the other is first
+/// used in. Inputs of the program keep their bytes for the whole launch, its outputs to the end.
 pub(crate) fn join(program: &TensorProgram, policy: ArenaPolicy, plans: Vec<ExecutionPlan>) -> ExecutionPlan {
     let known = program.tensors.len();
     let mut memory = MemoryPlan {

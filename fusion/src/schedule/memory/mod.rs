@@ -84,12 +84,13 @@ pub struct PlacedMemory {
 
 /// Gives every tensor that a kernel or the host touches a buffer.
 ///
-/// Two buffers share bytes only where, in the order of the placement, every rTask of an rOperator that touches the one
-/// stands before every rTask of an rOperator that writes the other; `after` makes the schedule keep to it. Where others
-/// completion the end of an rOperator, these are meant in its place. Inputs and states keep their bytes for the whole launch, so
-/// that a launch can be repeated; outputs and what states become keep theirs to the end. TaggedValues share bytes with one another, each with a tag of its
-/// own, and with what is never taken for a tag. Unless the arena has to be small, what rOperators touch that poll one
-/// another and stay on their units is alone: every reuse would take waits which nobody needs otherwise; and bytes lie idle for
+/// Two buffers share bytes only where every rTask of an rOperator that touches the one stands before every rTask of an
+/// rOperator that writes the other. The order is that of the placement, and `after` makes the schedule keep to it.
+/// Where others completion the end of an rOperator, these are meant in its place. Inputs and states keep their bytes
+/// for the whole launch, so that a launch can be repeated; outputs and what states become keep theirs to the end.
+/// Tagged values share bytes with one another, each with a tag of its own, and with what is never taken for a tag.
+/// Unless the arena has to be small, what rOperators touch that poll one another and stay on their units is alone.
+/// Every reuse of it would take waits which nobody needs otherwise. Also unless it has to be small, bytes lie idle for
 /// as long as `idle` says before they are used anew.
 pub fn place(
     mut memory: MemoryPlan,

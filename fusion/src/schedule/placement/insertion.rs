@@ -1,5 +1,5 @@
-//! Placement by insertion: every rTask into the earliest gap of a unit that has room for it and its signal, or behind what
-//! it reads if one unit made all of that.
+//! Placement by insertion: every rTask into the earliest gap of a unit that has room for it and its signal. If one unit
+//! made all that an rTask reads, the rTask may go behind that instead.
 
 use std::cmp::Reverse;
 

@@ -10,8 +10,8 @@ use crate::schedule::placement::insertion::Home;
 use crate::schedule::placement::{Placement, Step, Time};
 use warpweave_plan::plan::RTask;
 
-/// Places all rTasks in the order of their rOperators and tiles: each on the unit that can start it first after what it has,
-/// the first of equals, so that equal rOperators in turn have equal tiles on equal units.
+/// Places all rTasks in the order of their rOperators and tiles. Each goes on the unit that can start it first after
+/// what it has, the first of equals. So equal rOperators in turn have equal tiles on equal units.
 pub fn place(requirements: &Requirements) -> Placement {
     let band = |_| (0, Home::Nowhere);
     let mut bands: Arena<BandId, (Time, Home)> = (0..requirements.work.bands.len()).map(band).collect();

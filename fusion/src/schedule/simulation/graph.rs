@@ -1,5 +1,5 @@
-//! What a graph takes on the cost model: blocks of a node on the multiprocessors in turn, a node when all blocks of the one
-//! before it have ended, what they stored is visible, and the node is launched.
+//! What a graph takes on the cost model. The blocks of a node run on the multiprocessors in turn. A node begins when
+//! all blocks of the one before it have ended, what they stored is visible, and the node is launched.
 
 use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::simulation::{Event, Jitter, Simulation, first_numbers};

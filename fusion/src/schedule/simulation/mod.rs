@@ -1,8 +1,8 @@
 //! What a plan takes on the cost model: every unit walks its stream, rTasks take their estimated times, waits last until
 //! the signals arrive.
 //!
-//! An exchange takes longer the more units take part at the counter; a signal after an rTask waits for what it has
-//! stored; a wait that finds its signals still polls once. An rTask that polls has what it polls one tagged value's way
+//! An exchange takes longer the more units take part at the counter. A signal after an rTask waits for what it has
+//! stored. A wait that finds its signals still polls once. An rTask that polls has what it polls one tagged value's way
 //! after the rTasks that write it end, and takes its time from there. An rTask that prefetches takes less time by what
 //! its loads of constants take, as far as they end while it waits. Units do not slow one another down otherwise.
 
@@ -138,8 +138,8 @@ pub enum Launch {
     Graph,
 }
 
-/// Microseconds of kernels that run one after another, each given as what it takes beyond its launch: a lower estimate,
-/// because filling and emptying the device between kernels is left out.
+/// Microseconds of kernels that run one after another, each given as what it takes beyond its launch. This is a lower
+/// estimate, because filling and emptying the device between kernels is left out.
 pub fn kernel_sequence(kernels: impl Iterator<Item = f64>, launch: Launch, costs: &SyncCosts) -> f64 {
     let (first, next) = match launch {
         Launch::Stream => (costs.stream_launch.value, costs.stream_launch.value),

@@ -1,8 +1,8 @@
 //! Which factors of contractions are polled.
 //!
-//! What nobody but contractions reads, as a factor, may carry its own validity: its readers bring what they read of it on
-//! chip at once, in a box, and poll it there and then. That saves the signal and most of the exchange, and takes the bytes
-//! of the tags, so it is done where it saves more than it takes.
+//! What nobody but contractions reads, as a factor, may carry its own validity. Its readers bring what they read of it
+//! on chip at once, in a box, and poll it there and then. That saves the signal and most of the exchange, and takes the
+//! bytes of the tags, so it is done where it saves more than it takes.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -20,9 +20,10 @@ use warpweave_plan::template::weight_stationary::reads::{ResidentKey, resident_b
 /// The partition with constants that many groups read kept on chip, each tile's on a unit of its own; `None` if no unit has
 /// room for its part.
 ///
-/// `bytes` are what a unit has for them and for what the other groups' kernels need in shared memory; those that leave too
-/// little room become the cheapest that leave enough. What is read one after the other shares units: of each phase, units are
-/// shared out by the elements that its groups keep, and a phase for which there is no room keeps nothing.
+/// `bytes` are what a unit has for them and for what the other groups' kernels need in shared memory. Those kernels
+/// that leave too little room become the cheapest that leave enough. What is read one after the other shares units. Of
+/// each phase, units are shared out by the elements that its groups keep. A phase for which there is no room keeps
+/// nothing.
 pub fn make_resident(
     program: &TensorProgram,
     partition: &Partition,

@@ -73,8 +73,9 @@ pub fn tags_of_task(operator: &ROperator, memory: &MemoryPlan) -> f64 {
     staged_operand_elements(body, params) + tags as f64 / f64::from(operator.tasks().max(1))
 }
 
-/// Polls of an rTask that wait one after another, beyond the first: one for each read of values that carry tags, and in sums
-/// one for as many values as are polled at once. Rows that keep constants bring one vector after another.
+/// Polls of an rTask that wait one after another, beyond the first. There is one for each read of values that carry
+/// tags, and in sums one for as many values as are polled at once. Rows that keep constants bring one vector after
+/// another.
 pub fn polls_in_turn(operator: &ROperator, memory: &MemoryPlan) -> usize {
     let ROperator { body, params, .. } = operator;
     if stages_operands(body, params) {

@@ -25,8 +25,8 @@ use warpweave_plan::template::tile::ScheduleParams;
 const KEY_INSTRUCTIONS: f64 = 10.0;
 /// Instructions of a lane for each row: two combinations across lanes, and the state.
 const ROW_INSTRUCTIONS: f64 = 40.0;
-/// Cycles from one instruction to the next that needs it in turning a row's scores into weights, beside its loads: the place of
-/// the row, two combinations across lanes, powers, and the state in shared memory.
+/// Cycles from one instruction to the next that needs it in turning a row's scores into weights, beside its loads. They
+/// cover the place of the row, two combinations across lanes, powers, and the state in shared memory.
 const ROW_CHAIN_CYCLES: f64 = 1600.0;
 /// Cycles until a thread has its operands and knows its place.
 const ENTRY_CYCLES: f64 = 1000.0;

@@ -33,8 +33,9 @@ const STORE_INSTRUCTIONS: f64 = 8.0;
 /// The share of cycles in which a scheduler of two warps issues beside the products, where instructions depend on one another.
 const DEPENDENT_ISSUE: f64 = 0.5;
 
-/// The share of the passes through the data path of shared memory that issuing does not hide where both take as long: all warps
-/// of a block meet every step, and load before they multiply. The busier the path is, the longer is its queue.
+/// The share of the passes through the data path of shared memory that issuing does not hide where both take as long.
+/// All warps of a block meet every step, and load before they multiply. The busier the path is, the longer is its
+/// queue.
 const EXPOSED_PASSES: f64 = 0.22;
 
 /// Cycles from an integer instruction to one that needs its result.
@@ -299,9 +300,10 @@ fn step_fetch(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
 
 /// Cycles of the products of one step, and of what brings the next.
 ///
-/// Multiply-adds, or all instructions where those take longer, and the part of the data path's passes that they do not hide,
-/// which grows with the share of the time that the path is busy; or all passes where those take longest. The path takes loads
-/// and stores of shared memory, and the lines of global loads.
+/// They are those of multiply-adds, or of all instructions where those take longer. Added to them is the part of the
+/// data path's passes that they do not hide, which grows with the share of the time that the path is busy. Where all
+/// passes take longest, they count instead. The path takes loads and stores of shared memory, and the lines of global
+/// loads.
 fn step_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, side_loads: &SideLoads) -> f64 {
     let threads = shape.block_size().threads();
     let points = shape.k_tile / shape.k_slices;

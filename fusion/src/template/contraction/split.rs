@@ -1,8 +1,8 @@
 //! Splitting a contraction's reduction: parts of the sum side by side, then their sum in a fixed order.
 //!
-//! A group whose shape says so is one group for the search, and two rOperators in a plan: the contraction with one more
-//! parallel axis, which counts the parts, into a temporary tensor; and a reduction over the parts with the group's
-//! epilogue and other stages.
+//! A group whose shape says so is one group for the search, and two rOperators in a plan:
+//! - the contraction with one more parallel axis, which counts the parts, into a temporary tensor;
+//! - a reduction over the parts with the group's epilogue and other stages.
 
 use crate::tuning::SearchTuning;
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ pub struct SplitBodies {
     pub ty: TensorType,
 }
 
-/// The bodies of a contraction in `count` parts with `parts` between them; `None` where no reduced axis divides, where
+/// The bodies of a contraction in `count` parts with `parts` between them. `None` where no reduced axis divides, where
 /// an index depends on data, or where the products are no singles.
 pub fn split(body: &GroupBody, count: usize, parts: TensorId) -> Option<SplitBodies> {
     let lead = &body.stages[0].expr;
@@ -199,8 +199,8 @@ pub fn split_group(
     Some((bodies, params))
 }
 
-/// Parameters of a contraction's group in twice as many parts, `parts` between its bodies; `None` where it has as many as
-/// there may be, or no reduced axis divides into parts of a worthwhile length.
+/// Parameters of a contraction's group in twice as many parts, `parts` between its bodies. `None` where it has as many
+/// as there may be, or no reduced axis divides into parts of a worthwhile length.
 pub fn in_twice_the_parts(group: &FusionGroup, parts: TensorId) -> Option<ScheduleParams> {
     let Template::Contraction(shape) = group.params.template else { return None };
     let count = SearchTuning::DEFAULT.partition.splits.into_iter().find(|count| *count == 2 * shape.split_k)?;

@@ -177,11 +177,11 @@ impl Pricing for Pointwise {
         kernel_counts(*self, body, params, sampling)
     }
 
-    /// A thread finds its point, and loads that wait for one another take a latency each. What follows is the slowest of: the
-    /// instructions of a scheduler's warps, those of one warp, and its share of the loads with what it does afterwards. The
-    /// loads of all warps go through the first-level cache or come from the second while other warps wait: with a latency and
-    /// what the last of them does afterwards they are a bound of their own. All tiles together are no faster than the
-    /// second-level cache.
+    /// A thread finds its point, and loads that wait for one another take a latency each. What follows is the slowest
+    /// of: the instructions of a scheduler's warps, those of one warp, and its share of the loads with what it does
+    /// afterwards. The loads of all warps go through the first-level cache or come from the second while other warps
+    /// wait. With a latency and what the last of them does afterwards they are a bound of their own. All tiles together
+    /// are no faster than the second-level cache.
     fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
         let (arch, work) = (kernel.arch, WarpWork::of(*self, kernel));
         let latency = arch.load_latency_cycles.value;

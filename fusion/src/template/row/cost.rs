@@ -94,8 +94,8 @@ pub(crate) fn shared_row(body: &GroupBody, params: &ScheduleParams, stage: usize
     BlockShape { block, thread, level: OperandLevel::Registers }
 }
 
-/// Cycles of one round on the rows that a block takes at once: trips along the row, so many together, each group of them a
-/// wait for memory; then what combines lanes, and what follows.
+/// Cycles of one round on the rows that a block takes at once. Trips along the row come first, so many together, each
+/// group of them a wait for memory. Then comes what combines lanes, and what follows.
 fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads, sharing: f64) -> f64 {
     let latency = kernel.arch.load_latency_cycles.value;
     let (width, combine) = match threads {
@@ -127,8 +127,8 @@ fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads, sharing
     let from_memory = |(at, _, read): &(usize, ReadId, &Read)| {
         matches!(kernel.body.stages[*at].sources[read.operand], StageSource::Operand(_))
     };
-    // A place that data name is loaded and checked first: once a row, or, where it changes along the row, before each trip, and
-    // no trip begins before the one before it.
+    // A place that data name is loaded and checked first: once a row, or, where it changes along the row, before each
+    // trip. In the latter case no trip begins before the one before it.
     let named = |anew: bool| {
         let of_read = |(at, _, read): &(usize, ReadId, &Read)| {
             let expr = &kernel.body.stages[*at].expr;

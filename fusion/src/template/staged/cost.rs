@@ -80,8 +80,9 @@ impl Pricing for Staged {
     }
 }
 
-/// Cycles of one tile of a staged body while the other multiprocessors that have tiles run theirs: its phases one after
-/// another, each no faster than the wavefronts of its loads from shared memory, all no faster than the operands arrive.
+/// Cycles of one tile of a staged body while the other multiprocessors that have tiles run theirs. Its phases run one
+/// after another, each no faster than the wavefronts of its loads from shared memory. All together are no faster than
+/// the operands arrive.
 pub(crate) fn phased_cycles(
     kernel: &Kernel<'_>,
     padded: &PaddedBody<'_>,
@@ -206,8 +207,9 @@ fn line_passes(stage: &Stage, extents: &[usize]) -> f64 {
     expr.reads.values().map(of_read).sum::<f64>() + stored
 }
 
-/// Instructions that read an element: of memory, with its address in 64 bits and the moves of the memory's descriptor; of
-/// shared memory; and one condition of a guard, with its part of the branch around the read and of what meets behind it.
+/// Instructions that read an element. A read of memory has its address in 64 bits and the moves of the memory's
+/// descriptor. The next constants are a read of shared memory, and one condition of a guard. The condition has its part
+/// of the branch around the read and of what meets behind it.
 const MEMORY_INSTRUCTIONS: f64 = 5.0;
 const SHARED_INSTRUCTIONS: f64 = 3.0;
 const CONDITION_INSTRUCTIONS: f64 = 5.0;
@@ -266,8 +268,9 @@ impl<'s> PhaseWork<'s> {
         waits + evaluations * self.issued(&expr.body, warps) + decoded * warps.max(DEPENDENT_CYCLES)
     }
 
-    /// The products of all blocks. What comes from the second-level cache is waited for while the other warps multiply, and, where
-    /// the next steps are fetched ahead, while the warp itself does what stands behind its loads.
+    /// The products of all blocks. What comes from the second-level cache is waited for while the other warps multiply.
+    /// Where the next steps are fetched ahead, it is also waited for while the warp itself does what stands behind its
+    /// loads.
     pub(crate) fn blocked(&self, step: BlockedStep, warps: f64) -> f64 {
         let expr = &self.stage.expr;
         let length = reduction_length(expr) as f64;

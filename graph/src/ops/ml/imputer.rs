@@ -10,8 +10,8 @@ use crate::program::{ProgramBuilder, TensorId};
 use crate::tensor::Tensor;
 use crate::types::{ElementType, TensorType, ValueType};
 
-/// Features of the last dimension, of which those that have a certain value, or are no number if that is none, are replaced: by
-/// one value, or by one for each.
+/// Features of the last dimension, of which those that have a certain value, or are no number if that is none, are
+/// replaced. They are replaced by one value, or by one for each.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Imputer {
     missing: f32,

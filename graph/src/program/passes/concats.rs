@@ -9,8 +9,8 @@ use crate::program::{Definition, Origins, TensorId, TensorProgram};
 
 /// The program with a copy wherever a tensor could not be produced in place.
 ///
-/// Afterwards every part of a concat has a statement of its own that writes it into the concat's buffer, every output is
-/// produced by a statement and occurs once, and what states become is produced by statements.
+/// Afterwards every part of a concat has a statement of its own that writes it into the concat's buffer. Every output
+/// is produced by a statement and occurs once. What states become is produced by statements.
 pub fn concat_placement(program: &TensorProgram) -> TensorProgram {
     let mut builder = Rebuild::new(program);
     let wanted: BTreeSet<TensorId> = program.live_out().collect();

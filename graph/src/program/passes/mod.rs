@@ -64,8 +64,8 @@ pub const PASSES: [NamedPass; 10] = [
     both(CONCAT_PLACEMENT, concat_placement),
 ];
 
-/// Most bytes of constants that are read again for every step of a sequence: with as much again for the recurrence itself,
-/// what the multiprocessors of a large device keep on chip.
+/// Most bytes of constants that are read again for every step of a sequence. With as much again for the recurrence
+/// itself, this is what the multiprocessors of a large device keep on chip.
 const SLICED_BYTES: usize = 12 << 20;
 
 fn sliced(program: &TensorProgram) -> TensorProgram {

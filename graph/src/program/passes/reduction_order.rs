@@ -12,8 +12,8 @@ use crate::types::{Shape, TensorType};
 
 /// Elements that a wide load brings.
 const WIDTH: usize = 4;
-/// Results of a product below which threads share each result's reduction, side by side along windows as images lie; above,
-/// a device is full of threads that walk through reductions of their own.
+/// Results of a product below which threads share each result's reduction, side by side along windows as images lie.
+/// Above it, a device is full of threads that walk through reductions of their own.
 const FEWEST_RESULTS: usize = 32_768;
 
 /// The program with its products in that order. Sums are taken in another order.

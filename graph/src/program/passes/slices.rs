@@ -1,5 +1,5 @@
 //! Products whose slices are consumed one after another, such as the projected input of a recurrent layer, computed a
-//! slice at a time: a slice then waits for nothing but what it reads, and may share a kernel with its reader.
+//! slice at a time. A slice then waits for nothing but what it reads, and may share a kernel with its reader.
 
 use std::collections::{BTreeMap, BTreeSet};
 

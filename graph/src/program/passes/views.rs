@@ -5,8 +5,9 @@ use super::rebuild::Rebuild;
 use crate::expr::{BinaryOp, Reducer, Scalar, TensorExpr, merge_operands, substitute};
 use crate::program::{Definition, Statement, TensorId, TensorProgram};
 
-/// The program with every statement that only moves data composed into its readers. Such a statement remains where its tensor
-/// is an output or part of a concat, and where it moves what an index names and is read much more often than it has elements.
+/// The program with every statement that only moves data composed into its readers. Such a statement remains where its
+/// tensor is an output or part of a concat. It also remains where it moves what an index names and is read much more
+/// often than it has elements.
 ///
 /// A kernel of a sum of products reads each of its elements once a tile, whatever the products are.
 pub fn inline_views(program: &TensorProgram) -> TensorProgram {

@@ -260,8 +260,8 @@ mod tests {
     /// Hands the columns of a seed to what multiplies them.
     type WithColumns<'c> = dyn Fn(usize, &mut dyn FnMut(Columns<'_>)) + 'c;
 
-    /// Products of so many rows, in two blocks of so many steps, with `columns`, which gives those of a seed, against sums one
-    /// after another of the elements that `element` finds by step and column.
+    /// Checks products of so many rows, in two blocks of so many steps, against sums one after another. `columns` gives
+    /// the columns of a seed. `element` finds the elements that are summed, by step and column.
     fn check(
         kernels: &Kernels,
         (rows, count, steps): (usize, usize, usize),

@@ -100,8 +100,8 @@ impl Planes {
         self.channel() * COPY + stride * rows * self.steps() < packed
     }
 
-    /// How the columns of a tile are multiplied by kernels of `half` columns and twice as many: in a run a row, or all in one
-    /// with what lies between rows, whichever has fewer columns.
+    /// How the columns of a tile are multiplied by kernels of `half` columns and twice as many. They stand in a run a
+    /// row, or all in one with what lies between rows, whichever has fewer columns.
     pub(super) fn layout(&self, tile: &[Range], half: usize) -> Layout {
         self.layout_of(self.rows.count(tile), self.columns.count(tile), half)
     }

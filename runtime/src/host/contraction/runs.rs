@@ -6,8 +6,8 @@ use warpweave_graph::expr::Range;
 
 use super::access::{Access, Linear, common_divisor};
 
-/// The order in which a reduction is summed: the values of the outer axes one after another, and for each some neighbouring
-/// values of the inner axis, along which factors are linear and no condition of theirs changes.
+/// The order in which a reduction is summed. The values of the outer axes come one after another. For each of them come
+/// some neighbouring values of the inner axis, along which factors are linear and no condition of theirs changes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Steps {
     /// Axes with their extents, the last fastest; of the inner axis, which may be the last, the number of pieces.
@@ -48,8 +48,8 @@ impl Steps {
         self.outer.iter().map(|&(axis, _)| number.moved(axis, value(axis) * scale(axis))).sum()
     }
 
-    /// Calls with the values of all outer axes, as (axis, value), some steps along the inner axis, and the number of the first
-    /// of them in a block of steps; with so many at most.
+    /// Calls with the values of all outer axes, as (axis, value), some steps along the inner axis, and the number of
+    /// the first of them in a block of steps. A call has at most `most` steps.
     pub(super) fn for_each(
         &self,
         block: Numbers<usize>,

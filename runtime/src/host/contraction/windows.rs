@@ -25,8 +25,8 @@ pub(super) struct WindowSide<'s> {
 }
 
 impl WindowSide<'_> {
-    /// The planes that such tiles are copied to; `None` if no windows of several taps move along the last axis, or if windows
-    /// leave coordinates between them out, which others may write.
+    /// The planes that such tiles are copied to. `None` if no windows of several taps move along the last axis, or if
+    /// windows leave coordinates between them out, which others may write.
     pub(super) fn planes(&self) -> Option<Planes> {
         let access = self.access;
         let [columns, rows] = self.dimensions().filter(|_| access.element == ElementType::F32)?;

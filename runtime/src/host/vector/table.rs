@@ -22,8 +22,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The table of an index on rows along one axis, if any, and columns along some, the last fastest; `None` if it depends on
-    /// anything else or there are too many values.
+    /// The table of an index on rows along one axis, if any, and columns along some, the last fastest. `None` if it
+    /// depends on anything else or there are too many values.
     pub(crate) fn new(index: &Index, row: Option<Extent>, columns: &[Extent]) -> Option<Self> {
         let (mut axes, mut is_indirect) = (Vec::new(), false);
         index.visit(&mut |axis| axes.push(axis.index()), &mut |_| is_indirect = true);

@@ -109,8 +109,8 @@ fn resolve(ways: &Ways<'_>, place: usize, mask: u32, condition: Bits, unknowns: 
     if shorter { known | polled } else { known }
 }
 
-/// Whether the code up to the target of a jump takes a maximum with a word of global memory, which only records of faulty
-/// indices do, and does nothing else that others see.
+/// Whether the code up to the target of a jump takes a maximum with a word of global memory, which only records of
+/// faulty indices do. The code must also do nothing else that others see.
 fn records_index(machine: &MachineCode, start: usize, target: usize) -> bool {
     use Operation as O;
     let region = machine.code.get(start..target).unwrap_or_default();

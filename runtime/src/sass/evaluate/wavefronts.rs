@@ -7,9 +7,9 @@ const SECTOR_BYTES: u64 = 32;
 
 /// Passes of an access to shared memory at these addresses, `None` where a lane takes no part, each of `bytes` bytes.
 ///
-/// Words of up to four bytes go through together; wider ones go in groups of 16 or 8 lanes, as many as have 128 bytes. Two
-/// groups go through together if each lane reads what its neighbour reads, lane n and n ^ 1 or lane n and n ^ 2: the
-/// vendor's forum (thread 77228) states this rule for compute capability 7.x, and counters of an H100 posted there
+/// Words of up to four bytes go through together; wider ones go in groups of 16 or 8 lanes, as many as have 128 bytes.
+/// Two groups go through together if each lane reads what its neighbour reads, lane n and n ^ 1 or lane n and n ^ 2.
+/// The vendor's forum (thread 77228) states this rule for compute capability 7.x, and counters of an H100 posted there
 /// agree. In each pass a bank gives one word; the same word goes to any number of lanes.
 pub fn shared(addresses: &[Option<u64>; 32], bytes: u32) -> u16 {
     let lanes_together = (WAVEFRONT_BYTES / u64::from(bytes.max(4))) as usize;

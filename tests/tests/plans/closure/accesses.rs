@@ -1,8 +1,8 @@
 //! Which elements every rTask reads and writes, one by one.
 //!
-//! Writes are the points of a tile, put through the index of a stage's output; reads are the boxes of
-//! `graph::expr::region`, the one thing that this has in common with the plan verifier. Elements are positions in a root
-//! tensor, so nothing here depends on streams or addresses.
+//! Writes are the points of a tile, put through the index of a stage's output. Reads are the boxes of
+//! `graph::expr::region`, the one thing that this has in common with the plan verifier. Elements are positions in a
+//! root tensor, so nothing here depends on streams or addresses.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;

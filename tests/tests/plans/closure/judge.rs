@@ -1,10 +1,17 @@
 //! Whether a plan does harm: the brute-force counterpart of the plan verifier.
 //!
-//! Harm is a read that is not ordered after the unique writers of its elements, two accesses of the same bytes in no
-//! order or in the wrong one, an input or output that does not survive, a wait that starves, an rTask that does not run
-//! exactly once, a wait that does not say for what, constants that are not on chip where they are used, a value that
-//! carries its own validity in bytes which hold something that could be taken for its tag, and memory that is not as a
-//! plan promises. An rTask whose every value is polled is over where all that poll it are.
+//! Harm is:
+//! - a read that is not ordered after the unique writers of its elements;
+//! - two accesses of the same bytes in no order or in the wrong one;
+//! - an input or output that does not survive;
+//! - a wait that starves;
+//! - an rTask that does not run exactly once;
+//! - a wait that does not say for what;
+//! - constants that are not on chip where they are used;
+//! - a value that carries its own validity in bytes which hold something that could be taken for its tag;
+//! - memory that is not as a plan promises.
+//!
+//! An rTask whose every value is polled is over where all that poll it are.
 
 use std::collections::{BTreeMap, BTreeSet};
 

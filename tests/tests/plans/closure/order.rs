@@ -1,7 +1,7 @@
 //! What happens before what, as the transitive closure over the phases of all streams.
 //!
 //! A phase is a longest run of waits, then rTasks, then signals of one stream. Everything that one of its waits orders
-//! comes before all of its rTasks, and all of them before each of its signals, so the closure over phases, with stream
+//! comes before all of its rTasks, and all of them before each of its signals. So the closure over phases, with stream
 //! order inside them, is the closure over instructions. An rTask that polls begins a phase, which runs only after those
 //! of the rTasks whose values it polls; the closure knows nothing of that.
 

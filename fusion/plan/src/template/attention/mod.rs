@@ -1,8 +1,8 @@
 //! Weighted sums whose weights are a softmax, as one reduction over blocks of keys.
 //!
-//! The scores of a tile's rows against a block of keys are computed into shared memory, turned into weights by the law of
-//! online softmax ([`Law`](warpweave_graph::online_softmax::Law)), and their weighted sum is added to rescaled sums in
-//! registers; then the next block. What a block needs does not grow with the number of keys.
+//! The scores of a tile's rows against a block of keys are computed into shared memory. The law of online softmax
+//! ([`Law`](warpweave_graph::online_softmax::Law)) turns them into weights. The weighted sum is added to rescaled sums
+//! in registers. Then comes the next block. What a block needs does not grow with the number of keys.
 
 pub mod parameters;
 pub mod phase;

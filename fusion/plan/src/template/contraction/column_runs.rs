@@ -26,8 +26,8 @@ impl ColumnRuns {
         together.then(|| Self { axis: AxisId::from_index(axis), width })
     }
 
-    /// Whether the elements that a stage touches at the columns of a run are neighbours of which the first is aligned to the
-    /// run, given the number of the element in memory.
+    /// Whether the elements that a stage touches at the columns of a run are neighbours of which the first is aligned
+    /// to the run. `element` is the number of the element in memory.
     pub fn are_neighbours(&self, expr: &TensorExpr, element: &Index) -> bool {
         let divides = |value: i64| value % self.width as i64 == 0;
         let mut others = expr.axes.ids().filter(|&axis| axis != self.axis && expr.axes[axis].extent > 1);

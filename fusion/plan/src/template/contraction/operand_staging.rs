@@ -1,8 +1,8 @@
 //! Contractions that read a factor's tensor from a box in shared memory.
 //!
-//! A contraction fetches a factor step by step, each point as often as windows meet it. What its tile reads of a tensor may
-//! be brought on chip at once instead, each element once: where elements are polled they have to be, because a poll in
-//! every step would wait in every step. The body says so by a staged copy of the tensor.
+//! A contraction fetches a factor step by step, each point as often as windows meet it. What its tile reads of a tensor
+//! may be brought on chip at once instead, each element once. Where elements are polled they have to be, because a poll
+//! in every step would wait in every step. The body says so by a staged copy of the tensor.
 
 use std::borrow::Cow;
 
@@ -24,9 +24,10 @@ pub const BOX_BYTES: usize = 64 << 10;
 /// Elements that a thread asks for before it looks at the first.
 pub const MOST_AT_ONCE: usize = 8;
 
-/// A contraction's body that reads an operand of its factors from a box; `None` where anything but one of the factors' reads
-/// reads it too, or its box would hold more than that read needs: where an index is not affine, or a guard says more than that
-/// there is something to read.
+/// A contraction's body that reads an operand of its factors from a box.
+///
+/// `None` where anything but one of the factors' reads reads the operand too. Also `None` where its box would hold more
+/// than that read needs: where an index is not affine, or a guard says more than that there is something to read.
 pub fn boxed(body: &GroupBody, operand: usize) -> Option<GroupBody> {
     Contraction::of(body).filter(|_| body.staged.is_empty())?;
     let source = StageSource::Operand(operand);

@@ -218,8 +218,8 @@ impl ContractionShape {
         self.filled(body, contraction, fill)
     }
 
-    /// The tiles that a kernel of this shape may have, each once: filled from the innermost axis outwards, where neighbours lie
-    /// side by side, and the one of which the fewest cover the output.
+    /// The tiles that a kernel of this shape may have, each once. One is filled from the innermost axis outwards, where
+    /// neighbours lie side by side. The other is the one of which the fewest cover the output.
     pub fn tiles(&self, body: &GroupBody, contraction: &Contraction) -> Vec<Vec<usize>> {
         let mut tiles = vec![self.tile(body, contraction), self.filled(body, contraction, fewest)];
         tiles.dedup();

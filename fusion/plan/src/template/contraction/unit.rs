@@ -18,8 +18,8 @@ words!(ComputeUnit { Simt => "simt" });
 
 /// How the lanes of a warp lie over the rows and columns of threads. Prints as `2x16`.
 ///
-/// Where a warp has several rows and several columns of lanes, lane n and n ^ 1 share a row and lane n and n ^ 2 share a
-/// column, so that both factors' wide loads go through shared memory as in [`crate::shared_memory::lanes_together`].
+/// Where a warp has several rows and several columns of lanes, lane n and n ^ 1 share a row and lane n and n ^ 2 share
+/// a column. So both factors' wide loads go through shared memory as in [`crate::shared_memory::lanes_together`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct WarpTile {
     /// Lanes along rows.
@@ -32,9 +32,11 @@ pub struct WarpTile {
 const WIDE_COLUMNS: usize = 8;
 
 impl WarpTile {
-    /// The tile of warps in a block with so many threads along columns, each of which loads `column_width` columns at once:
-    /// as many lanes along columns as there are of single columns, which lie in one row of memory each, and a tile as square
-    /// as possible of several.
+    /// The tile of warps in a block with so many threads along columns, each of which loads `column_width` columns at
+    /// once.
+    ///
+    /// Of single columns, which lie in one row of memory each, as many lanes as there are lie along columns. Of several
+    /// columns at once, the tile is as square as possible.
     pub fn new(column_threads: usize, column_width: usize) -> Self {
         let most = if column_width == 1 { WARP } else { WIDE_COLUMNS };
         let columns = column_threads.clamp(1, most);

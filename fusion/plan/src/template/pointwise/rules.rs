@@ -56,8 +56,8 @@ impl Rules for Pointwise {
     }
 }
 
-/// Whether a thread may compute neighbours of a body: it has an axis for them, and where places are read from a tensor, they are the
-/// same for all neighbours and nothing is reduced.
+/// Whether a thread may compute neighbours of a body. The body needs an axis for them. Where places are read from a
+/// tensor, they must be the same for all neighbours, and nothing may be reduced.
 pub fn takes_runs(body: &GroupBody) -> bool {
     let Some(axis) = run_axis(&body.tile_extents()) else { return false };
     body.stages.iter().all(|stage| {

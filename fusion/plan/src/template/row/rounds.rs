@@ -20,8 +20,8 @@ pub struct Round {
     /// Positions in [`GroupBody::stages`]: reductions over the same extents none of which needs another's value before it
     /// is combined, or one other stage.
     pub stages: Range<usize>,
-    /// Elements that a lane takes at once along the innermost reduced axis: [`RUN`] where several reductions run side by
-    /// side or a warp has a run for every lane, and every read allows it, else 1.
+    /// Elements that a lane takes at once along the innermost reduced axis. This is [`RUN`] where several reductions
+    /// run side by side or a warp has a run for every lane, and every read allows it. Else it is 1.
     pub run: usize,
 }
 

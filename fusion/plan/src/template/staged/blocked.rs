@@ -132,9 +132,9 @@ fn price(
 
 /// What bringing a factor for one row, or one column, takes at one step.
 struct SideLoads {
-    /// Instructions of a thread: what does not change from step to step is computed before, so a read is an addition, an
-    /// address and a load, with the moves of the memory's descriptor where it is in memory; a guard is a comparison or two
-    /// more.
+    /// Instructions of a thread. What does not change from step to step is computed before. So a read is an addition,
+    /// an address and a load, with the moves of the memory's descriptor where it is in memory. A guard is a comparison
+    /// or two more.
     instructions: f64,
     reads: Vec<SideRead>,
 }

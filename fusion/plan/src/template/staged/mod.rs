@@ -1,9 +1,10 @@
 //! Fusion through shared memory: which box of each intermediate value a tile keeps on chip.
 //!
-//! A staged value is computed tile by tile by the kernel that reads it. The box that a tile needs follows from the reads
-//! of the later stages: along every dimension it starts at an affine function of the tile's coordinates in the grid and has
-//! the same extent in every tile. A dimension whose reads are not of that form is kept whole. Boxes may reach beyond the
-//! value, where windows overlap its edge; what lies there is padding (see [`crate::template::staged::padded`]) or not meant.
+//! A staged value is computed tile by tile by the kernel that reads it. The box that a tile needs follows from the
+//! reads of the later stages. Along every dimension it starts at an affine function of the tile's coordinates in the
+//! grid and has the same extent in every tile. A dimension whose reads are not of that form is kept whole. Boxes may
+//! reach beyond the value, where windows overlap its edge; what lies there is padding (see
+//! [`crate::template::staged::padded`]) or not meant.
 
 pub mod blocked;
 pub mod padded;

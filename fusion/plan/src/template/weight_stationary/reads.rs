@@ -31,8 +31,9 @@ impl ResidentRead<'_> {
     }
 }
 
-/// The reads of a body that a tile may keep, in the order in which they lie in shared memory: those of reductions which are
-/// along both the tile and the reduced axes. Empty if the template of kept rows does not take the body.
+/// The reads of a body that a tile may keep, in the order in which they lie in shared memory. These are the reads of
+/// reductions which are along both the tile and the reduced axes. Empty if the template of kept rows does not take the
+/// body.
 pub fn resident_reads(body: &GroupBody) -> Vec<ResidentRead<'_>> {
     let narrow = (0..body.stages.len()).all(|stage| body.extra_axes(stage).is_empty());
     let singles = body.reductions().all(|(_, stage)| stage.expr.body_element() == ElementType::F32);

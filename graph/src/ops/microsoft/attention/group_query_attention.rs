@@ -14,10 +14,11 @@ use crate::ops::{
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType, ValueType};
 
-/// Causal attention of queries `[B, S, heads · D]` to keys and values `[B, S, groups · D]` and those of the past, or of all three
-/// packed in the first input. The other inputs are the past of keys and values `[B, groups, P, D]`, the last place of every
-/// element of the batch, the constant number of places, the tables of cosines and sines, positions, and what is added to the
-/// scores. Outputs are the sums and the extended past of keys and values, which has P places where the number is no constant.
+/// Causal attention of queries `[B, S, heads · D]` to keys and values `[B, S, groups · D]` and those of the past, or of
+/// all three packed in the first input. The other inputs are the past of keys and values `[B, groups, P, D]`, the last
+/// place of every element of the batch, and the constant number of places. Then come the tables of cosines and sines,
+/// positions, and what is added to the scores. Outputs are the sums and the extended past of keys and values, which has
+/// P places where the number is no constant.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GroupQueryAttention {
     heads: usize,

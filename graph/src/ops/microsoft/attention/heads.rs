@@ -93,8 +93,8 @@ impl Heads {
         TensorType::new(ElementType::F32, [extents.batch, self.count, places, width / self.count])
     }
 
-    /// Appends the attention of queries, keys and values of shape `[batch, places, width]`, keys and values behind those of the
-    /// past: the output, and all keys and values of each head.
+    /// Appends the attention of queries, keys and values of shape `[batch, places, width]`, keys and values behind
+    /// those of the past. The results are the output, and all keys and values of each head.
     pub(super) fn lower(
         &self,
         program: &mut ProgramBuilder,

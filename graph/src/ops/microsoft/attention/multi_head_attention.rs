@@ -9,10 +9,16 @@ use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
-/// Attention of heads. The inputs are queries, keys and values `[batch, places, width]`, the last two maybe as heads
-/// `[batch, heads, places, width / heads]`, the bias of all three, a mask `[batch]` or `[batch, keys]`, what is added to the scores,
-/// and the past of keys and of values, as heads. The other outputs are the past with the new keys and values behind it. Packed
-/// forms are not supported. Singles are supported.
+/// Attention of heads. The inputs are:
+/// - queries, keys and values `[batch, places, width]`, the last two maybe as heads
+///   `[batch, heads, places, width / heads]`;
+/// - the bias of all three;
+/// - a mask `[batch]` or `[batch, keys]`;
+/// - what is added to the scores;
+/// - the past of keys and of values, as heads.
+///
+/// The other outputs are the past with the new keys and values behind it. Packed forms are not supported. Singles are
+/// supported.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MultiHeadAttention {
     heads: Heads,

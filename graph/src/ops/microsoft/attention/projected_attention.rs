@@ -10,10 +10,14 @@ use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType, ValueType};
 
-/// Queries, keys and values, which are one product of the input with a weight, plus a bias; then attention of their heads. The
-/// inputs are the input `[batch, places, width]`, the weight, the bias, a mask `[batch]` or `[batch, keys]`, the past of keys and
-/// of values `[2, batch, heads, past, width / heads]`, and what is added to the scores. The second output is the past with the new
-/// keys and values behind it. Singles are supported.
+/// Queries, keys and values, which are one product of the input with a weight, plus a bias; then attention of their
+/// heads. The inputs are:
+/// - the input `[batch, places, width]`, the weight and the bias;
+/// - a mask `[batch]` or `[batch, keys]`;
+/// - the past of keys and of values `[2, batch, heads, past, width / heads]`;
+/// - what is added to the scores.
+///
+/// The second output is the past with the new keys and values behind it. Singles are supported.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ProjectedAttention {
     heads: Heads,

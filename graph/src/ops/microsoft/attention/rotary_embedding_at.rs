@@ -11,9 +11,11 @@ use crate::ops::{Attribute, AttributeError, AttributeReader, Context, Fact, Infe
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
-/// Of each head, the first elements turned in pairs: each with its neighbour, or with the one half of them further on. The inputs
-/// are the data `[batch, places, heads · width]` or `[batch, heads, places, width]`, the positions, which are the first one or one
-/// a place, and the tables of cosines and sines, a row a position.
+/// Of each head, the first elements turned in pairs: each with its neighbour, or with the one half of them further on.
+/// The inputs are:
+/// - the data `[batch, places, heads · width]` or `[batch, heads, places, width]`;
+/// - the positions, which are the first one or one a place;
+/// - the tables of cosines and sines, a row a position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RotaryEmbeddingAt {
     interleaved: bool,

@@ -14,9 +14,10 @@ use crate::ops::{
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType, ValueType};
 
-/// `LSTM` of the input as `DynamicQuantizeLinear` quantises it, with weights of bytes, and of states that are quantised so before
-/// they are multiplied, those of a step together. The inputs are those of `LSTM` with the last two dimensions of the weights
-/// exchanged, then scale and zero point of either weight, one a direction or one a direction and row.
+/// `LSTM` of the input as `DynamicQuantizeLinear` quantises it, with weights of bytes, and of states that are quantised
+/// so before they are multiplied, those of a step together. The inputs are those of `LSTM` with the last two dimensions
+/// of the weights exchanged. Then come scale and zero point of either weight, one a direction or one a direction and
+/// row.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DynamicQuantizeLstm {
     layer: Lstm,

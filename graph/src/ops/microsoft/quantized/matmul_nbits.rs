@@ -10,9 +10,10 @@ use crate::ops::{Attribute, AttributeError, AttributeReader, Context, Fact, Infe
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
-/// NumPy's matrix product of the first input with a weight of 4 or 8 bits, whose columns are quantised in blocks, plus an optional
-/// bias. The inputs are a, b `[columns, blocks, bytes]` with the earlier element in the lower bits, a scale a block, a zero point a
-/// block packed like b, no order of the groups, and the bias. Zero points are half of the range where they are left out.
+/// NumPy's matrix product of the first input with a weight of 4 or 8 bits, whose columns are quantised in blocks, plus
+/// an optional bias. The inputs are a, b `[columns, blocks, bytes]` with the earlier element in the lower bits, and a
+/// scale a block. Then come a zero point a block packed like b, no order of the groups, and the bias. Zero points are
+/// half of the range where they are left out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MatMulNBits {
     inner: usize,

@@ -1,8 +1,9 @@
 //! Windows: depthwise convolutions and pooling.
 //!
-//! What the windows of a chunk cover is copied or computed once, a plane for each residue of its coordinates by the steps of the
-//! windows, with the fill value beyond edges. So the value that a tap has for neighbouring windows lies in one slice, and the sums
-//! of all taps stay in vector registers. The rows of a chunk are rows of windows, or whole planes one after another.
+//! What the windows of a chunk cover is copied or computed once, with the fill value beyond edges. There is a plane for
+//! each residue of its coordinates by the steps of the windows. So the value that a tap has for neighbouring windows
+//! lies in one slice, and the sums of all taps stay in vector registers. The rows of a chunk are rows of windows, or
+//! whole planes one after another.
 
 mod factors;
 mod form;
