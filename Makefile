@@ -10,6 +10,7 @@ WARPWEAVE := target/release/warpweave
 DEMO_MODEL := tests/models/resnet_bottleneck
 RANDOM_GRAPHS := env PYTHONPATH=.onnxruntime python3 scripts/random_graphs.py
 EXPORTERS := env PYTHONPATH=.onnxruntime:models/check python3 models/check/exporters_check.py
+RANDOM_TRAINING := env PYTHONPATH=.onnxruntime python3 scripts/random_training.py
 OPERATOR_CASES := env PYTHONPATH=.onnxruntime python3 scripts/operator_cases.py
 CONTRIB_CASES := env PYTHONPATH=.onnxruntime python3 scripts/contrib_cases.py
 MUTATED := env PYTHONPATH=.onnxruntime python3 scripts/mutated_models.py
@@ -39,29 +40,32 @@ check: fetch
 test: fetch
 	$(CARGO) fmt --all --check
 	$(TIMED) build 900 $(CARGO) test $(TESTED) --no-run --quiet
-	$(TIMED) lints 300 $(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
-	$(TIMED) unit 420 $(CARGO) test $(TESTED) --exclude warpweave-tests
-	$(TIMED) files 120 $(CARGO) test $(SUITES) --test tidy --test filetests
-	$(TIMED) fuzz 120 $(CARGO) test $(SUITES) --test fuzz
+	$(TIMED) lints 480 $(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	$(TIMED) unit 720 $(CARGO) test $(TESTED) --exclude warpweave-tests
+	$(TIMED) files 180 $(CARGO) test $(SUITES) --test tidy --test filetests
+	$(TIMED) fuzz 180 $(CARGO) test $(SUITES) --test fuzz
 	$(TIMED) conformance 720 $(CARGO) test $(SUITES) --test conformance
-	$(TIMED) emulator 600 $(CARGO) test $(SUITES) --test plans --test lowering
-	$(TIMED) models 300 $(CARGO) test $(SUITES) --test models
-	$(TIMED) training 480 $(CARGO) test $(SUITES) --test training
+	$(TIMED) emulator 1080 $(CARGO) test $(SUITES) --test plans --test lowering
+	$(TIMED) models 540 $(CARGO) test $(SUITES) --test models
+	$(TIMED) training 840 $(CARGO) test $(SUITES) --test training
 	python3 scripts/replay.py --self-test >/dev/null
-	$(TIMED) lab 120 python3 scripts/lab/check.py --warpweave target/debug/warpweave
+	$(TIMED) lab 180 python3 scripts/lab/check.py --warpweave target/debug/warpweave
 	@sh scripts/fetch_onnxruntime.sh
-	$(TIMED) random 240 sh -c '\
+	$(TIMED) random 420 sh -c '\
 	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:200 --device host && \
 	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:50 --device emulator,text'
-	$(TIMED) operators 120 sh -c '\
+	$(TIMED) steps 240 sh -c '\
+	    $(RANDOM_TRAINING) --warpweave target/debug/warpweave --seeds 0:60 --device host && \
+	    $(RANDOM_TRAINING) --warpweave target/debug/warpweave --seeds 0:6 --device emulator,text'
+	$(TIMED) operators 240 sh -c '\
 	    $(OPERATOR_CASES) --warpweave target/debug/warpweave --seeds 0:200 --device host && \
 	    $(OPERATOR_CASES) --warpweave target/debug/warpweave --seeds 0:40 --device emulator,text'
-	$(TIMED) contrib 60 $(CONTRIB_CASES) --warpweave target/debug/warpweave
-	$(TIMED) exporters 120 $(EXPORTERS) --warpweave target/debug/warpweave
-	$(TIMED) mutated 240 $(MUTATED) --warpweave target/debug/warpweave --seeds 0:2000
-	$(TIMED) hostile 240 $(HOSTILE) --warpweave target/debug/warpweave
-	$(TIMED) scaling 120 $(SCALING) --warpweave target/debug/warpweave --check
-	$(TIMED) zoo 300 $(ZOO_CHECK) --warpweave target/debug/warpweave --device reference,host --target sm_90a
+	$(TIMED) contrib 120 $(CONTRIB_CASES) --warpweave target/debug/warpweave
+	$(TIMED) exporters 240 $(EXPORTERS) --warpweave target/debug/warpweave
+	$(TIMED) mutated 420 $(MUTATED) --warpweave target/debug/warpweave --seeds 0:2000
+	$(TIMED) hostile 420 $(HOSTILE) --warpweave target/debug/warpweave
+	$(TIMED) scaling 240 $(SCALING) --warpweave target/debug/warpweave --check
+	$(TIMED) zoo 540 $(ZOO_CHECK) --warpweave target/debug/warpweave --device reference,host --target sm_90a
 
 demo:
 	@sh scripts/fetch_cuda.sh
@@ -90,6 +94,8 @@ full: test
 	$(MUTATED) --warpweave $(WARPWEAVE) --seeds 0:20000
 	$(RANDOM_GRAPHS) --warpweave $(WARPWEAVE) --seeds 0:2000 --device host
 	$(RANDOM_GRAPHS) --warpweave $(WARPWEAVE) --seeds 0:500 --device emulator,text
+	$(RANDOM_TRAINING) --warpweave $(WARPWEAVE) --seeds 0:1000 --device host
+	$(RANDOM_TRAINING) --warpweave $(WARPWEAVE) --seeds 0:100 --device emulator,text
 	$(OPERATOR_CASES) --warpweave $(WARPWEAVE) --seeds 0:2000 --device host
 	$(OPERATOR_CASES) --warpweave $(WARPWEAVE) --seeds 0:300 --device emulator,text
 	python3 scripts/add_one_of_each.py --test

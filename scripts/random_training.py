@@ -1,10 +1,12 @@
-"""Takes training steps of random models, and compares what they do to the weights on every device and with differences.
+"""Takes training steps of random models, and compares gradients with differences and devices with one another.
 
 Every seed gives one small model of layers with weights: products, convolutions, normalisations, recurrent cells, attention,
-pooling and data movement. One step of gradient descent with a rate of 1 shows the gradients: by what the weights become.
-ONNX Runtime computes the same loss a little way along the gradients and along a random direction, on both sides; the slope
-must be the gradients'. Models whose slopes differ from one distance to the next have a kink there, and are left out. Three
-steps of a random optimizer must give the same weights on every device of --device as on the reference.
+pooling and data movement. One step of gradient descent with a rate of 1 on the reference shows the gradients. ONNX Runtime
+computes the loss on both sides of the weights along three directions. Its slopes must be those of the gradients. A kink near by
+moves a slope, so a model whose slope is another is tried with other weights and inputs before it counts as wrong. Three steps of a
+random optimizer must then give the same weights on every device of --device as on the reference.
+
+Of the seeds, at most a tenth may be refused. Needs numpy, onnx and onnxruntime; scripts/fetch_onnxruntime.sh fetches them.
 
     PYTHONPATH=.onnxruntime python3 scripts/random_training.py [--seeds 0:100] [--device host] [--keep DIR]
 """
@@ -12,6 +14,7 @@ steps of a random optimizer must give the same weights on every device of --devi
 import argparse
 import collections
 import concurrent.futures
+import dataclasses
 import json
 import pathlib
 import random
@@ -28,29 +31,31 @@ from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 17
 BATCH = 3
-# Slopes may differ by this share of the larger one, and of what all gradients together could give.
-SLOPE = 0.02
-NOISE = 2e-3
-# Along directions of unit elements; shorter ones are lost in rounding.
+# Slopes differ by at most this share of the larger, and of the sum of all addends' sizes.
+CLOSE_SLOPE, SLOPE_NOISE = 0.02, 2e-3
+# How far along a direction of unit elements. Rounding hides shorter ones.
 DISTANCES = (8e-3, 4e-3, 2e-3, 1e-3, 5e-4)
-# Weights of devices differ by at most this share of the tensor's largest element, and of the step's length.
-CLOSE = 2e-3
+# Weights and inputs with which a model is tried before its gradients count as wrong.
+ATTEMPTS = 3
+# Tensors of two devices differ by at most this share of their largest element, or of a twentieth where all are smaller.
+CLOSE, SMALL = 2e-3, 0.05
+# Adam scales gradients up to a whole step. Those below this share of the model's largest are rounding noise.
+NOISY = 1e-3
+# A tensor that grows by more than this factor in three steps diverges, and rounding with it.
+DIVERGES = 10.0
+MOST_REFUSED = 0.1
 ACTIVATIONS = ["Relu", "Sigmoid", "Tanh", "Softplus", "Elu", "LeakyRelu", "HardSwish", "Gelu", "Identity", "Softsign", "Selu"]
-OPTIMIZERS = [
-    "sgd,lr=0.05",
-    "sgd,lr=0.02,momentum=0.9",
-    "sgd,lr=0.02,momentum=0.9,nesterov=true,weight-decay=0.01",
-    "adam,lr=0.01",
-    "adamw,lr=0.01,weight-decay=0.1",
-]
+OPTIMIZERS = ["sgd,lr=0.02", "sgd,lr=0.01,momentum=0.9", "sgd,lr=0.01,momentum=0.9,nesterov=true,weight-decay=0.01", "adam,lr=0.01",
+              "adamw,lr=0.01,weight-decay=0.1"]
+ELEMENTS = {numpy.dtype(numpy.float32): TensorProto.FLOAT, numpy.dtype(numpy.int64): TensorProto.INT64}
 
 
 class Builder:
-    """Grows a model layer by layer."""
+    """Grows a model layer by layer; attempts of one seed differ in their numbers only."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, attempt):
         self.random = random.Random(seed)
-        self.numbers = numpy.random.default_rng(seed)
+        self.numbers = numpy.random.default_rng([seed, attempt])
         self.nodes, self.weights, self.inputs = [], {}, {}
 
     def node(self, op, inputs, outputs=1, **attributes):
@@ -67,9 +72,6 @@ class Builder:
 
     def constant(self, values, element=numpy.int64):
         array = numpy.asarray(values, dtype=element)
-        return self.node_constant(array)
-
-    def node_constant(self, array):
         name = f"t{len(self.nodes)}_0"
         self.nodes.append(helper.make_node("Constant", [], [name], value=numpy_helper.from_array(array, name)))
         return name
@@ -165,7 +167,7 @@ class Builder:
 
     def batch_normalised(self, value, shape):
         channels = shape[1]
-        kept = [self.node_constant(numpy.zeros(channels, numpy.float32) + at) for at in (0.1, 1.3)]
+        kept = [self.constant(numpy.full(channels, value), numpy.float32) for value in (0.1, 1.3)]
         scale = self.weight(channels, around=1.0, scale=0.2)
         if self.random.random() < 0.5:
             return self.node("InstanceNormalization", [value, scale, self.weight(channels)]), shape
@@ -220,8 +222,8 @@ class Builder:
         query, key, values = head(False), head(True), head(False)
         scores = self.node("Div", [self.node("MatMul", [query, key]), self.constant((width / heads) ** 0.5, numpy.float32)])
         if self.random.random() < 0.5:
-            mask = numpy.triu(numpy.full((steps, steps), -1e4, numpy.float32), 1)
-            scores = self.node("Add", [scores, self.node_constant(mask)])
+            mask = numpy.triu(numpy.full((steps, steps), -1e4), 1)
+            scores = self.node("Add", [scores, self.constant(mask, numpy.float32)])
         mixed = self.node("MatMul", [self.node("Softmax", [scores], axis=-1), values])
         joined = self.node("Reshape", [self.node("Transpose", [mixed], perm=[0, 2, 1, 3]), self.constant([BATCH, steps, width])])
         return self.node("Add", [value, joined]), shape
@@ -278,35 +280,51 @@ class Builder:
         return value, shape
 
 
-def made(seed):
-    """A seed's model, its inputs, its loss's name, and the loss's target."""
-    builder = Builder(seed)
+@dataclasses.dataclass
+class Example:
+    """A model, what it takes, and how it is trained."""
+
+    model: onnx.ModelProto
+    inputs: dict
+    weights: dict
+    loss: str
+    target: numpy.ndarray
+    optimizer: str
+    numbers: numpy.random.Generator
+
+    def write(self, folder):
+        onnx.save(self.model, folder / "model.onnx")
+        inputs = {f"in_{name}": array for name, array in self.inputs.items()}
+        numpy.savez(folder / "data.npz", target=self.target, **inputs)
+
+
+def example(seed, attempt):
+    builder = Builder(seed, attempt)
     output, shape = builder.grow()
     loss = builder.random.choice(["mse", "cross_entropy", "bce_with_logits"])
     if loss == "cross_entropy" and shape[1] < 2:
         loss = "mse"
+    numbers = builder.numbers
     target = {
-        "mse": lambda: builder.numbers.standard_normal(shape).astype(numpy.float32),
-        "cross_entropy": lambda: builder.numbers.integers(0, shape[1], shape[:1]).astype(numpy.int64),
-        "bce_with_logits": lambda: builder.numbers.random(shape).astype(numpy.float32),
+        "mse": lambda: numbers.standard_normal(shape).astype(numpy.float32),
+        "cross_entropy": lambda: numbers.integers(0, shape[1], shape[:1]).astype(numpy.int64),
+        "bce_with_logits": lambda: numbers.random(shape).astype(numpy.float32),
     }[loss]()
-    elements = {numpy.dtype(numpy.float32): TensorProto.FLOAT, numpy.dtype(numpy.int64): TensorProto.INT64}
-    inputs = [helper.make_tensor_value_info(name, elements[array.dtype], array.shape) for name, array in builder.inputs.items()]
+    given = builder.inputs.items()
+    inputs = [helper.make_tensor_value_info(name, ELEMENTS[array.dtype], array.shape) for name, array in given]
     outputs = [helper.make_tensor_value_info(output, TensorProto.FLOAT, shape)]
     weights = [numpy_helper.from_array(array, name) for name, array in builder.weights.items()]
     graph = helper.make_graph(builder.nodes, "random", inputs, outputs, weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
     onnx.checker.check_model(model)
-    optimizer = builder.random.choice(OPTIMIZERS)
-    return model, builder.inputs, builder.weights, loss, target, optimizer, builder.numbers
+    return Example(model, builder.inputs, builder.weights, loss, target, builder.random.choice(OPTIMIZERS), numbers)
 
 
-class Session:
-    """The loss of a model under other weights, by ONNX Runtime."""
+class Peer:
+    """The loss of an example under other weights, by ONNX Runtime without optimisations."""
 
-    def __init__(self, model, inputs, loss, target):
-        model = onnx.ModelProto.FromString(model.SerializeToString())
-        # Weights as inputs.
+    def __init__(self, own):
+        model = onnx.ModelProto.FromString(own.model.SerializeToString())
         for weight in model.graph.initializer:
             model.graph.input.append(helper.make_tensor_value_info(weight.name, weight.data_type, weight.dims))
         del model.graph.initializer[:]
@@ -314,38 +332,31 @@ class Session:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.intra_op_num_threads = 1
         options.log_severity_level = 4
-        self.session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        self.inputs, self.loss, self.target = inputs, loss, target
+        data = model.SerializeToString()
+        self.session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        self.own = own
 
-    def at(self, weights):
-        found = self.session.run(None, {**self.inputs, **weights})[0].astype(numpy.float64)
-        target = self.target
-        if self.loss == "mse":
+    def loss(self, weights):
+        found = self.session.run(None, {**self.own.inputs, **weights})[0].astype(numpy.float64)
+        target = self.own.target
+        if self.own.loss == "mse":
             return ((found - target) ** 2).mean()
-        if self.loss == "bce_with_logits":
+        if self.own.loss == "bce_with_logits":
             return (numpy.maximum(found, 0) - found * target + numpy.log1p(numpy.exp(-abs(found)))).mean()
         top = found.max(axis=1, keepdims=True)
-        logs = found - top - numpy.log(numpy.exp(found - top).sum(axis=1, keepdims=True))
-        return -logs[numpy.arange(len(target)), target].mean()
+        logarithms = found - top - numpy.log(numpy.exp(found - top).sum(axis=1, keepdims=True))
+        return -logarithms[numpy.arange(len(target)), target].mean()
 
+    def slope(self, direction, distance):
+        def side(sign):
+            moved = {name: array + sign * distance * direction[name] for name, array in self.own.weights.items()}
+            return self.loss({name: array.astype(numpy.float32) for name, array in moved.items()})
 
-def tensors(path):
-    """The tensors of a safetensors file, by name."""
-    data = pathlib.Path(path).read_bytes()
-    (length,) = struct.unpack("<Q", data[:8])
-    table = json.loads(data[8 : 8 + length])
-    found = {}
-    for name, entry in table.items():
-        if name == "__metadata__" or entry["dtype"] != "F32":
-            continue
-        first, end = entry["data_offsets"]
-        array = numpy.frombuffer(data[8 + length + first : 8 + length + end], numpy.float32)
-        found[name] = array.reshape(entry["shape"])
-    return found
+        return (side(1.0) - side(-1.0)) / (2.0 * distance)
 
 
 class Wrong(Exception):
-    """Something that a step does and must not."""
+    """Something that a step must not do."""
 
 
 class Refused(Exception):
@@ -359,83 +370,88 @@ def tool(program, *arguments):
         raise Refused(said)
     if done.returncode != 0:
         raise Wrong(f"{arguments[0]}: exit code {done.returncode}: {said[-700:]}")
-    return done.stdout
 
 
-def slope_is_right(session, weights, gradients, direction):
-    """Whether the loss's slope along a direction is that of the gradients; none where slopes change with the distance."""
-    expected = sum(float((gradients[name] * direction[name]).sum()) for name in gradients)
-    most = sum(float(abs(gradients[name] * direction[name]).sum()) for name in gradients)
-
-    def slope(distance):
-        sides = [{name: (array + sign * distance * direction[name]).astype(numpy.float32) for name, array in weights.items()}
-                 for sign in (1.0, -1.0)]
-        return (session.at(sides[0]) - session.at(sides[1])) / (2 * distance)
-
-    slopes = [slope(distance) for distance in DISTANCES]
-    allowed = SLOPE * max(abs(expected), *map(abs, slopes)) + NOISE * most + 1e-4
-    said = f"slope {slopes[-1]:.6g}, by gradients {expected:.6g} of {most:.3g}"
-    if any(abs(found - expected) <= allowed for found in slopes):
-        return True, said
-    return None if max(slopes) - min(slopes) > allowed else False, said
+def tensors(path):
+    """The tensors of a safetensors file, by name."""
+    data = pathlib.Path(path).read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    found = {}
+    for name, entry in json.loads(data[8 : 8 + length]).items():
+        if name != "__metadata__" and entry["dtype"] == "F32":
+            first, end = (8 + length + offset for offset in entry["data_offsets"])
+            found[name] = numpy.frombuffer(data[first:end], numpy.float32).reshape(entry["shape"])
+    return found
 
 
-def check_gradients(program, folder, parts):
-    model, inputs, weights, loss, target, _, numbers = parts
-    tool(program, "compile", folder / "model.onnx", "-o", folder / "plain.weave", "--target", "host", "--train", f"loss={loss}",
-         "--optimizer", "sgd,lr=1")
-    tool(program, "train", folder / "plain.weave", "--data", folder / "data.npz", "--steps", 1, "--device", "reference", "--save",
-         folder / "plain.safetensors")
-    after = tensors(folder / "plain.safetensors")
-    missing = sorted(set(weights) - set(after))
-    gradients = {name: weights[name].astype(numpy.float64) - after[name] for name in weights if name in after}
-    session = Session(model, inputs, loss, target)
-    kinks = 0
-    for direction in range(3):
-        along = {name: numbers.standard_normal(array.shape) for name, array in weights.items()}
-        if direction == 0:
-            size = max(float(abs(gradient).max()) for gradient in gradients.values()) or 1.0
-            along = {name: gradients.get(name, numpy.zeros(array.shape)) / size for name, array in weights.items()}
-        along = {name: array if name in gradients else 0 * array for name, array in along.items()}
-        right, said = slope_is_right(session, weights, gradients, along)
-        if right is None:
-            kinks += 1
-        elif not right:
-            raise Wrong(f"direction {direction}: {said}")
+def trained(program, folder, own, optimizer, targets, device, steps):
+    """What a device saves after so many steps."""
+    bundle, saved = folder / "step.weave", folder / "saved.safetensors"
+    if targets:
+        tool(program, "compile", folder / "model.onnx", "-o", bundle, "--target", targets, "--train", f"loss={own.loss}",
+             "--optimizer", optimizer)
+    tool(program, "train", bundle, "--data", folder / "data.npz", "--steps", steps, "--device", device, "--save", saved)
+    return tensors(saved)
+
+
+def gradients(program, folder, own):
+    """The gradients of all weights, by what one step of rate 1 takes from them."""
+    after = trained(program, folder, own, "sgd,lr=1", "host", "reference", 1)
+    missing = sorted(set(own.weights) - set(after))
     if missing:
         raise Wrong(f"not trained: {missing}")
-    return kinks < 3
+    return {name: array.astype(numpy.float64) - after[name] for name, array in own.weights.items()}
 
 
-def check_devices(program, folder, parts, devices):
-    loss, optimizer = parts[3], parts[5]
-    target = ["--target", "host"] if all(device == "host" for device in devices) else ["--target", "host,sm_90a"]
-    tool(program, "compile", folder / "model.onnx", "-o", folder / "step.weave", *target, "--train", f"loss={loss}", "--optimizer", optimizer)
-    saved = {}
-    for device in ["reference", *devices]:
-        path = folder / f"{device}.safetensors"
-        tool(program, "train", folder / "step.weave", "--data", folder / "data.npz", "--steps", 3, "--device", device, "--save", path)
-        saved[device] = tensors(path)
+def check_slopes(own, found):
+    """Compares slopes along the gradients and along two random directions."""
+    peer = Peer(own)
+    largest = max(float(abs(gradient).max()) for gradient in found.values()) or 1.0
+    directions = [{name: gradient / largest for name, gradient in found.items()}]
+    directions += [{name: own.numbers.standard_normal(array.shape) for name, array in found.items()} for _ in range(2)]
+    for direction in directions:
+        addends = [gradient * direction[name] for name, gradient in found.items()]
+        expected, size = (sum(float(part.sum()) for part in parts) for parts in (addends, map(abs, addends)))
+        slopes = [peer.slope(direction, distance) for distance in DISTANCES]
+        allowed = CLOSE_SLOPE * max(abs(expected), *map(abs, slopes)) + SLOPE_NOISE * size + 1e-4
+        if all(abs(slope - expected) > allowed for slope in slopes):
+            raise Wrong(f"slope {slopes[-1]:.6g}, by gradients {expected:.6g}, whose addends' sizes are {size:.3g}")
+
+
+def check_devices(program, folder, own, found, devices):
+    """Compares what devices save after three steps of the example's optimizer."""
+    targets = "host" if devices == ["host"] else "host,sm_90a"
+    expected = trained(program, folder, own, own.optimizer, targets, "reference", 3)
+    largest = max(float(abs(gradient).max()) for gradient in found.values())
     for device in devices:
-        for name, expected in saved["reference"].items():
-            found = saved[device][name]
-            size = max(float(abs(expected).max()), 1e-6)
-            if not numpy.isfinite(found).all() or float(abs(found - expected).max()) > CLOSE * max(size, 0.05):
-                raise Wrong(f"{device}: {name} differs by {float(abs(found - expected).max()):.3g} of {size:.3g} under {optimizer}")
+        for name, array in trained(program, folder, own, own.optimizer, None, device, 3).items():
+            like = expected[name]
+            if name in own.weights and abs(like).max() > DIVERGES * abs(own.weights[name]).max():
+                return
+            gradient = found.get(name.rsplit(".", 1)[-1])
+            is_noise = gradient is not None and own.optimizer.startswith("adam") and abs(gradient) < NOISY * largest
+            difference = float(numpy.where(is_noise, 0.0, abs(array - like)).max(initial=0.0))
+            if not difference <= CLOSE * max(float(abs(like).max(initial=0.0)), SMALL):
+                raise Wrong(f"{device}: {name} differs by {difference:.3g} under {own.optimizer}")
 
 
 def check(seed, devices, program, keep):
-    """The verdict of one seed, and what was said."""
+    """The verdict of one seed, `ok`, `refused` or `failed`, and what was said."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        parts = made(seed)
-        model, inputs, _, _, target, _, _ = parts
-        onnx.save(model, folder / "model.onnx")
-        numpy.savez(folder / "data.npz", target=target, **{f"in_{name}": array for name, array in inputs.items()})
         try:
-            smooth = check_gradients(program, folder, parts)
-            check_devices(program, folder, parts, devices)
-            return ("ok" if smooth else "kinks"), ""
+            for attempt in range(ATTEMPTS):
+                own = example(seed, attempt)
+                own.write(folder)
+                found = gradients(program, folder, own)
+                try:
+                    check_slopes(own, found)
+                    break
+                except Wrong:
+                    if attempt == ATTEMPTS - 1:
+                        raise
+            check_devices(program, folder, own, found, devices)
+            return "ok", ""
         except Refused as said:
             return "refused", str(said)
         except (Wrong, subprocess.TimeoutExpired) as said:
@@ -455,18 +471,18 @@ def main():
     first, end = map(int, options.seeds.split(":"))
     if options.keep:
         pathlib.Path(options.keep).mkdir(parents=True, exist_ok=True)
-    devices = options.device.split(",")
-    seeds = range(first, end)
+    devices, seeds = options.device.split(","), range(first, end)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         verdicts = list(pool.map(lambda seed: check(seed, devices, options.warpweave, options.keep), seeds))
     for seed, (verdict, said) in zip(seeds, verdicts):
         if verdict == "failed":
             print(f"seed {seed}: {said}")
-    counts = collections.Counter(verdict for verdict, _ in verdicts)
-    for reason, count in collections.Counter(said for verdict, said in verdicts if verdict == "refused").most_common(5):
+    refused = collections.Counter(said for verdict, said in verdicts if verdict == "refused")
+    for reason, count in refused.most_common(5):
         print(f"{count} refused: {reason[:300]}")
-    print(f"{counts['ok']} agree, {counts['kinks']} with kinks agree on all devices, {counts['refused']} refused, {counts['failed']} failed")
-    return 1 if counts["failed"] or counts["refused"] > 0.1 * len(seeds) or counts["ok"] < 0.5 * len(seeds) else 0
+    counts = collections.Counter(verdict for verdict, _ in verdicts)
+    print(f"{counts['ok']} agree, {counts['refused']} refused, {counts['failed']} failed on {options.device}")
+    return 1 if counts["failed"] or counts["refused"] > MOST_REFUSED * len(seeds) else 0
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ use warpweave_tests::suite::Suite;
 use crate::start::Start;
 
 fn main() -> ExitCode {
-    let mut suite = Suite::new("filetests", Duration::from_secs(60));
+    let mut suite = Suite::new("filetests", Duration::from_secs(120));
     for path in files() {
         let name = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
         suite.trial(name, move || check(&path));

@@ -20,7 +20,7 @@ use std::time::Duration;
 use warpweave_tests::suite::Suite;
 
 fn main() -> ExitCode {
-    let mut suite = Suite::new("lowering", Duration::from_secs(300));
+    let mut suite = Suite::new("lowering", Duration::from_secs(540));
     samples::add(&mut suite);
     templates::add(&mut suite);
     attention::add(&mut suite);

@@ -13,7 +13,7 @@ use std::time::Duration;
 use warpweave_tests::suite::Suite;
 
 fn main() -> ExitCode {
-    let mut suite = Suite::new("models", Duration::from_secs(240));
+    let mut suite = Suite::new("models", Duration::from_secs(480));
     devices::add(&mut suite);
     cubins::add(&mut suite);
     host::add(&mut suite);

@@ -25,7 +25,7 @@ use std::time::Duration;
 use warpweave_tests::suite::{Suite, is_full};
 
 fn main() -> ExitCode {
-    let minutes = if is_full() { 120 } else { 8 };
+    let minutes = if is_full() { 120 } else { 9 };
     let mut suite = Suite::new("plans", Duration::from_secs(60 * minutes));
     agreement::add(&mut suite);
     agreement::add_models(&mut suite);

@@ -14,7 +14,7 @@ use std::time::Duration;
 use warpweave_tests::suite::Suite;
 
 fn main() -> ExitCode {
-    let mut suite = Suite::new("tidy", Duration::from_secs(60));
+    let mut suite = Suite::new("tidy", Duration::from_secs(120));
     suite.trial("crates depend on one another as drawn", crates::arrows);
     suite.trial("external packages have one home", crates::affinity);
     suite.trial("a deployment carries no compiler", crates::deployment);

@@ -19,7 +19,7 @@ use std::time::Duration;
 use warpweave_tests::suite::{Suite, is_full};
 
 fn main() -> ExitCode {
-    let minutes = if is_full() { 60 } else { 8 };
+    let minutes = if is_full() { 60 } else { 13 };
     let mut suite = Suite::new("training", Duration::from_secs(60 * minutes));
     operators::add(&mut suite);
     operators::add_node_tests(&mut suite);
