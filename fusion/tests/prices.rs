@@ -8,6 +8,8 @@ mod named;
 mod points;
 #[path = "prices/products.rs"]
 mod products;
+#[path = "prices/sorts.rs"]
+mod sorts;
 
 use std::sync::Arc;
 

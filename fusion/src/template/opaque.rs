@@ -21,6 +21,10 @@ use warpweave_plan::template::tile::ScheduleParams;
 /// Instructions of a thread at a step, beside the body's.
 const STEP_INSTRUCTIONS: f64 = 24.0;
 
+/// Cycles of a warp's step: where its pair lies, a branch, the pair's loads, their comparison, another branch and the stores. Each
+/// waits for the one before it.
+const STEP_CYCLES: f64 = 175.0;
+
 impl Pricing for Opaque {
     fn counts(&self, body: &GroupBody, _: &ScheduleParams, _: Sampling) -> KernelCounts {
         procedure_counts(body)
@@ -51,10 +55,10 @@ fn row_cycles(kernel: &Kernel<'_>, meeting: f64) -> f64 {
     let lanes = kernel.rates().lanes;
     let issue = STEP_INSTRUCTIONS * threads / lanes;
     let evaluation = work(&body.stages[0].expr) * threads / lanes;
-    let (latency, shared) = (arch.load_latency_cycles.value, arch.shared_latency_cycles.value);
-    row.evaluations / threads * (evaluation + latency)
-        + row.shared_steps * issue.max(shared)
-        + row.global_steps * (issue + latency)
+    let latency = arch.load_latency_cycles.value;
+    (row.evaluations / threads).ceil() * (evaluation + latency)
+        + row.shared_steps * issue.max(STEP_CYCLES)
+        + row.global_steps * (issue.max(STEP_CYCLES) + latency)
         + row.barriers * meeting
         + 2.0 * latency
 }
