@@ -71,9 +71,11 @@ def extreme(chooser, name):
 def inverse(chooser, name):
     data = chooser.numbers.uniform(-1, 1, chooser.shape()).astype(numpy.float32)
     if name in ("Atan", "Asinh"):
-        data = chooser.with_specials(data * chooser.choice([1, 100, 1e10]).__float__()).astype(numpy.float32)
+        data = chooser.with_specials(data * chooser.choice([1e-6, 1, 100, 1e10, 1e38]).__float__()).astype(numpy.float32)
     if name == "Acosh":
-        data = 1 + abs(data) * numpy.float32(chooser.choice([1e-3, 1, 100]))
+        data = 1 + abs(data) * numpy.float32(chooser.choice([1e-3, 1, 100, 1e38]))
+    if name in ("Sinh", "Cosh"):
+        data *= numpy.float32(chooser.choice([1e-6, 1, 10, 89]))
     if name in ("Acos", "Asin"):
         data = chooser.with_specials(data, (1, -1, 0, numpy.nan))
     return Case(name, [data])

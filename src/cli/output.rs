@@ -39,6 +39,13 @@ impl Output {
         let _ = writeln!(stdout, "{printed}");
     }
 
+    /// Prints a part of a result as it comes; JSON has it in the whole.
+    pub fn line(&self, text: &str) {
+        if !self.json {
+            let _ = writeln!(std::io::stdout().lock(), "{text}");
+        }
+    }
+
     /// Says something that the user should know.
     pub fn note(&self, text: &str) {
         eprintln!("note: {text}");
@@ -78,6 +85,14 @@ impl Progress {
         });
         interrupt::shown_on(bar.as_ref());
         Self(bar)
+    }
+
+    /// Prints what stands above the bar.
+    pub fn beside(&self, print: impl FnOnce()) {
+        match &self.0 {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
     }
 
     /// A stage begins.

@@ -1,10 +1,11 @@
 //! What a command writes is nothing that it reads.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::error::CliError;
+use super::error::{CliError, file_error};
 
 /// The picture and the trace of a plan in time.
 pub const TIMELINE_FILES: [&str; 2] = ["timeline.svg", "trace.json"];
@@ -21,6 +22,18 @@ pub fn check(outputs: impl IntoIterator<Item = PathBuf>, inputs: &[PathBuf]) -> 
         }
     }
     Ok(())
+}
+
+/// Refuses a file that cannot be written where it is to stand: what takes long shall not end with that.
+pub fn check_writable(output: &Path) -> Result<(), CliError> {
+    let folder = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let refused = |kind: ErrorKind| file_error("write", output)(kind.into());
+    let is_folder = fs::metadata(folder).map_err(file_error("write", output))?.is_dir();
+    match (is_folder, output.is_dir()) {
+        (false, _) => Err(refused(ErrorKind::NotADirectory)),
+        (true, true) => Err(refused(ErrorKind::IsADirectory)),
+        (true, false) => Ok(()),
+    }
 }
 
 /// The same of files of these names in a folder, if there is to be one.

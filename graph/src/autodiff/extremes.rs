@@ -6,7 +6,7 @@
 use super::points::{Points, with_used_reads};
 use crate::arena::{Arena, Id};
 use crate::expr::{
-    Axis, AxisId, AxisKind, BinaryOp, Guard, Index, Literal, Read, Reducer, Scalar, TensorExpr, substitute,
+    Axis, AxisId, AxisKind, BinaryOp, Guard, Index, Literal, Read, Reducer, Scalar, TensorExpr, UnaryOp, substitute,
 };
 use crate::ops::compose;
 use crate::program::{ProgramBuilder, TensorId, Ties};
@@ -37,10 +37,14 @@ pub(super) struct Summed {
 impl Reduction<'_> {
     /// The points of a maximum or minimum, of which `ties` says who gets the adjoint; `None` where nobody does.
     pub fn extreme(self, adjoint: TensorId, ties: Ties, program: &mut ProgramBuilder) -> Option<Summed> {
+        if ties == Ties::Cancelled {
+            return None;
+        }
+        let compared = self.compared(program);
         match ties {
             Ties::Cancelled => None,
             Ties::Shared => {
-                let count = self.reduced(program, Reducer::Sum, |expr, winner| {
+                let count = self.reduced(program, &compared, Reducer::Sum, |expr, winner| {
                     let of = |value: f64| Scalar::literal(expr.element, value);
                     (expr.element, winner.select(of(1.0), of(0.0)))
                 });
@@ -48,7 +52,7 @@ impl Reduction<'_> {
                 let share = compose::map(program, [adjoint, count], element, |[adjoint, count]| {
                     adjoint.binary(BinaryOp::Divide, count)
                 });
-                Some(self.masked(share, None, program))
+                Some(self.masked(share, Chosen::All(&compared), program))
             }
             Ties::First | Ties::Last => {
                 let number = place_in_reduction(self.expr);
@@ -56,11 +60,11 @@ impl Reduction<'_> {
                     Ties::Last => (Reducer::Maximum, -1),
                     _ => (Reducer::Minimum, i64::MAX),
                 };
-                let chosen = self.reduced(program, reducer, |_, winner| {
+                let chosen = self.reduced(program, &compared, reducer, |_, winner| {
                     let none = Scalar::Literal(Literal::integer(ElementType::I64, none));
                     (ElementType::I64, winner.select(Scalar::Index(number.clone(), ElementType::I64), none))
                 });
-                Some(self.masked(adjoint, Some((chosen, number)), program))
+                Some(self.masked(adjoint, Chosen::One(chosen, number), program))
             }
         }
     }
@@ -78,30 +82,46 @@ impl Reduction<'_> {
         Summed { points: Points::of_body(&expr, Ties::default()), operands, adjoint }
     }
 
+    /// What tells the extreme from others. Arithmetic is rounded when it is stored, so only stored values are compared.
+    fn compared(self, program: &mut ProgramBuilder) -> Compared {
+        if is_exact(&self.expr.body) {
+            return Compared { values: None, extreme: self.output };
+        }
+        let mut all = TensorExpr { reducer: None, ..self.expr.clone() };
+        all.axes = self.expr.axes.values().map(|axis| Axis { kind: AxisKind::Parallel, ..*axis }).collect();
+        let values = program.compute(all, self.operands);
+        let mut expr = self.expr.clone();
+        let index = expr.axes.ids().map(Index::axis).collect();
+        expr.body = pushed_read(&mut expr, program.ty(values), index);
+        let extreme = program.compute(with_used_reads(&expr), &[self.operands, &[values]].concat());
+        Compared { values: Some(values), extreme }
+    }
+
     /// A reduction of a function of whether an element is the extreme.
     fn reduced(
         self,
         program: &mut ProgramBuilder,
+        compared: &Compared,
         reducer: Reducer,
         body: impl FnOnce(&TensorExpr, Scalar) -> (ElementType, Scalar),
     ) -> TensorId {
         let mut expr = self.expr.clone();
-        let winner = winner(&mut expr, program.ty(self.output));
+        let winner = compared.winner(&mut expr, program);
         let (element, body) = body(&expr, winner);
         let expr = TensorExpr { body, element, reducer: Some(reducer), ..expr };
-        program.compute(with_used_reads(&expr), &[self.operands, &[self.output]].concat())
+        program.compute(with_used_reads(&expr), &[self.operands, &compared.operands()].concat())
     }
 
     /// The body where it is the extreme, or the one of them that was chosen.
-    fn masked(self, adjoint: TensorId, chosen: Option<(TensorId, Index)>, program: &ProgramBuilder) -> Summed {
+    fn masked(self, adjoint: TensorId, chosen: Chosen<'_>, program: &ProgramBuilder) -> Summed {
         let mut expr = self.expr.clone();
         let mut operands = self.operands.to_vec();
         let wins = match chosen {
-            None => {
-                operands.push(self.output);
-                winner(&mut expr, program.ty(self.output))
+            Chosen::All(compared) => {
+                operands.extend(compared.operands());
+                compared.winner(&mut expr, program)
             }
-            Some((chosen, number)) => {
+            Chosen::One(chosen, number) => {
                 operands.push(chosen);
                 let index = expr.parallel().map(Index::axis).collect();
                 let own = pushed_read(&mut expr, program.ty(chosen), index);
@@ -136,11 +156,62 @@ impl Reduction<'_> {
     }
 }
 
-/// Whether the body is the extreme, which becomes one more operand.
-fn winner(expr: &mut TensorExpr, extreme: &TensorType) -> Scalar {
-    let index = expr.parallel().map(Index::axis).collect();
-    let extreme = pushed_read(expr, extreme, index);
-    expr.body.clone().binary(BinaryOp::Equal, extreme)
+/// Who gets the adjoint of an extreme.
+enum Chosen<'c> {
+    /// All that are equal to it.
+    All(&'c Compared),
+    /// The one whose number in the reduction a tensor holds.
+    One(TensorId, Index),
+}
+
+/// The values of a reduction's points, and their extreme.
+struct Compared {
+    /// The values in a tensor of all axes; `None` where the body is compared itself.
+    values: Option<TensorId>,
+    /// The extreme, of the parallel axes.
+    extreme: TensorId,
+}
+
+impl Compared {
+    fn operands(&self) -> Vec<TensorId> {
+        self.values.into_iter().chain([self.extreme]).collect()
+    }
+
+    /// Whether a point is the extreme. [`Self::operands`] become operands behind those that there are.
+    fn winner(&self, expr: &mut TensorExpr, program: &ProgramBuilder) -> Scalar {
+        let own = match self.values {
+            Some(values) => {
+                let index = expr.axes.ids().map(Index::axis).collect();
+                pushed_read(expr, program.ty(values), index)
+            }
+            None => expr.body.clone(),
+        };
+        let index = expr.parallel().map(Index::axis).collect();
+        let extreme = pushed_read(expr, program.ty(self.extreme), index);
+        own.binary(BinaryOp::Equal, extreme)
+    }
+}
+
+/// Whether a scalar is one of the values that it reads, or their negative or size: nothing is rounded.
+fn is_exact(scalar: &Scalar) -> bool {
+    let mut exact = true;
+    scalar.visit(&mut |part| {
+        exact &= match part {
+            Scalar::Binary(op, ..) => matches!(
+                op,
+                BinaryOp::Maximum | BinaryOp::Minimum | BinaryOp::Less | BinaryOp::Equal | BinaryOp::And | BinaryOp::Or
+            ),
+            Scalar::Unary(op, _) => matches!(op, UnaryOp::Negate | UnaryOp::Absolute | UnaryOp::Not),
+            Scalar::Cast(..) => false,
+            Scalar::Literal(_)
+            | Scalar::Read(_)
+            | Scalar::Reduced
+            | Scalar::Select(..)
+            | Scalar::Index(..)
+            | Scalar::Holds(_) => true,
+        };
+    });
+    exact
 }
 
 fn pushed_read(expr: &mut TensorExpr, ty: &TensorType, index: Vec<Index>) -> Scalar {

@@ -3,11 +3,12 @@
 use std::ops::RangeInclusive;
 
 use super::elementwise::{ElementWise, floating, operands};
+use super::hyperbolic::logarithm_of_sum;
 use super::{AttributeError, AttributeReader, InferError, NEWEST_OPSET};
-use crate::expr::{BinaryOp, Scalar, UnaryOp};
+use crate::expr::{BinaryOp, Scalar};
 use crate::types::ElementType;
 
-/// ln(x + √(x² − 1)), element-wise; NaN below 1.
+/// ln(x + √((x − 1)(x + 1))), element-wise; NaN below 1.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Acosh;
 
@@ -25,8 +26,8 @@ impl ElementWise for Acosh {
 
     fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
         let [x] = operands(inputs);
-        let square = x.clone().binary(BinaryOp::Multiply, x.clone());
-        let root = square.binary(BinaryOp::Subtract, Scalar::literal(element, 1.0)).unary(UnaryOp::Sqrt);
-        x.binary(BinaryOp::Add, root).unary(UnaryOp::Log)
+        let one = Scalar::literal(element, 1.0);
+        let (below, above) = (x.clone().binary(BinaryOp::Subtract, one.clone()), x.clone().binary(BinaryOp::Add, one));
+        logarithm_of_sum(element, x, below.binary(BinaryOp::Multiply, above))
     }
 }

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::elementwise::{ElementWise, floating, operands};
+use super::hyperbolic::{logarithm_of_sum, odd_series};
 use super::{AttributeError, AttributeReader, InferError, NEWEST_OPSET};
 use crate::expr::{BinaryOp, Scalar, UnaryOp};
 use crate::types::ElementType;
@@ -25,11 +26,12 @@ impl ElementWise for Asinh {
 
     fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
         let [x] = operands(inputs);
-        let size = x.clone().unary(UnaryOp::Absolute);
+        let (size, one) = (x.clone().unary(UnaryOp::Absolute), Scalar::literal(element, 1.0));
         let square = size.clone().binary(BinaryOp::Multiply, size.clone());
-        let root = square.binary(BinaryOp::Add, Scalar::literal(element, 1.0)).unary(UnaryOp::Sqrt);
-        let value = size.binary(BinaryOp::Add, root).unary(UnaryOp::Log);
-        let negative = x.binary(BinaryOp::Less, Scalar::literal(element, 0.0));
-        negative.select(value.clone().unary(UnaryOp::Negate), value)
+        let value = logarithm_of_sum(element, size, square.binary(BinaryOp::Add, one));
+        let is_negative = x.clone().binary(BinaryOp::Less, Scalar::literal(element, 0.0));
+        let far = is_negative.select(value.clone().unary(UnaryOp::Negate), value);
+        let coefficients = [1.0, -1.0 / 6.0, 3.0 / 40.0, -15.0 / 336.0, 105.0 / 3456.0];
+        odd_series(element, &x, &coefficients, 0.2, far)
     }
 }

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::elementwise::{ElementWise, floating, operands};
+use super::hyperbolic::odd_series;
 use super::{AttributeError, AttributeReader, InferError, NEWEST_OPSET};
 use crate::expr::{BinaryOp, Scalar, UnaryOp};
 use crate::types::ElementType;
@@ -26,7 +27,10 @@ impl ElementWise for Atanh {
     fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
         let [x] = operands(inputs);
         let one = Scalar::literal(element, 1.0);
-        let (up, down) = (one.clone().binary(BinaryOp::Add, x.clone()), one.binary(BinaryOp::Subtract, x));
-        up.binary(BinaryOp::Divide, down).unary(UnaryOp::Log).binary(BinaryOp::Multiply, Scalar::literal(element, 0.5))
+        let (up, down) = (one.clone().binary(BinaryOp::Add, x.clone()), one.binary(BinaryOp::Subtract, x.clone()));
+        let ratio = up.binary(BinaryOp::Divide, down).unary(UnaryOp::Log);
+        let far = ratio.binary(BinaryOp::Multiply, Scalar::literal(element, 0.5));
+        let coefficients = [1.0, 1.0 / 3.0, 1.0 / 5.0, 1.0 / 7.0, 1.0 / 9.0];
+        odd_series(element, &x, &coefficients, 0.2, far)
     }
 }

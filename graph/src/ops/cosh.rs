@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::elementwise::{ElementWise, floating, operands};
+use super::hyperbolic::half_exponential;
 use super::{AttributeError, AttributeReader, InferError, NEWEST_OPSET};
 use crate::expr::{BinaryOp, Scalar, UnaryOp};
 use crate::types::ElementType;
@@ -25,7 +26,7 @@ impl ElementWise for Cosh {
 
     fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
         let [x] = operands(inputs);
-        let (up, down) = (x.clone().unary(UnaryOp::Exp), x.unary(UnaryOp::Negate).unary(UnaryOp::Exp));
-        up.binary(BinaryOp::Add, down).binary(BinaryOp::Multiply, Scalar::literal(element, 0.5))
+        let [up, down] = [x.clone(), x.unary(UnaryOp::Negate)].map(|power| half_exponential(element, power));
+        up.binary(BinaryOp::Add, down)
     }
 }

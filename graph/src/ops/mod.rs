@@ -20,6 +20,7 @@ mod extreme_place;
 mod fourier;
 mod gate_functions;
 mod grid_padding;
+mod hyperbolic;
 mod indices;
 mod interpolation;
 mod likelihood;

@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::reduction::Reduction;
+use super::reduction::{Reduction, root_of_squares};
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise};
-use crate::expr::{BinaryOp, Reducer, Scalar, UnaryOp};
+use crate::expr::{BinaryOp, Reducer, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::ValueType;
 
@@ -34,7 +34,7 @@ impl Operator for ReduceL2 {
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let data = inputs[0].expect("inference found the input");
         let body = |x: Scalar| x.clone().binary(BinaryOp::Multiply, x);
-        let epilogue = Some(Scalar::Reduced.unary(UnaryOp::Sqrt));
+        let epilogue = Some(root_of_squares(context.accepted(0).element));
         vec![self.reduction.reduce_of(context, data, program, Reducer::Sum, body, epilogue)]
     }
 }

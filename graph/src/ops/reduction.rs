@@ -1,7 +1,7 @@
 //! What the reductions along axes have in common.
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, axes};
-use crate::expr::{ExprBuilder, Index, Reducer, Scalar};
+use crate::expr::{BinaryOp, ExprBuilder, Index, Reducer, Scalar, UnaryOp};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType};
 
@@ -151,4 +151,11 @@ pub fn read_along(expr: &mut ExprBuilder, data: &TensorType, dimensions: &[usize
     }
     let operand = expr.operand(data);
     (expr.read(operand, index), count)
+}
+
+/// The root of a sum of squares. Its derivative at 0 is 0, as PyTorch's norms and distances have it there.
+pub fn root_of_squares(element: ElementType) -> Scalar {
+    let zero = Scalar::literal(element, 0.0);
+    let is_zero = Scalar::Reduced.binary(BinaryOp::Equal, zero.clone());
+    is_zero.select(zero, Scalar::Reduced.unary(UnaryOp::Sqrt))
 }

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::elementwise::{ElementWise, floating, operands};
+use super::hyperbolic::{half_exponential, odd_series};
 use super::{AttributeError, AttributeReader, InferError, NEWEST_OPSET};
 use crate::expr::{BinaryOp, Scalar, UnaryOp};
 use crate::types::ElementType;
@@ -25,7 +26,8 @@ impl ElementWise for Sinh {
 
     fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
         let [x] = operands(inputs);
-        let (up, down) = (x.clone().unary(UnaryOp::Exp), x.unary(UnaryOp::Negate).unary(UnaryOp::Exp));
-        up.binary(BinaryOp::Subtract, down).binary(BinaryOp::Multiply, Scalar::literal(element, 0.5))
+        let [up, down] = [x.clone(), x.clone().unary(UnaryOp::Negate)].map(|power| half_exponential(element, power));
+        let coefficients = [1.0, 1.0 / 6.0, 1.0 / 120.0, 1.0 / 5040.0];
+        odd_series(element, &x, &coefficients, 0.5, up.binary(BinaryOp::Subtract, down))
     }
 }

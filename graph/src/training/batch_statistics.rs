@@ -28,7 +28,7 @@ pub(super) fn in_training(graph: &Graph) -> (Graph, Vec<RunningStatistic>) {
     for id in graph.nodes.ids() {
         let node = &graph.nodes[id];
         let variable = |input: usize| {
-            let value = node.inputs.get(input).copied().flatten()?;
+            let value = named(graph, node.inputs.get(input).copied().flatten()?);
             matches!(graph.values[value].origin, Origin::Variable(_)).then_some(value)
         };
         let (Op::BatchNormalization(normalization), Some(mean), Some(variance)) = (&node.op, variable(3), variable(4))
@@ -53,6 +53,17 @@ pub(super) fn in_training(graph: &Graph) -> (Graph, Vec<RunningStatistic>) {
     (training, statistics)
 }
 
+/// What a value is called before identities give it further names.
+fn named(graph: &Graph, mut value: ValueId) -> ValueId {
+    while let Origin::Node(node, _) = graph.values[value].origin
+        && let Op::Identity(_) = graph.nodes[node].op
+        && let Some(same) = graph.nodes[node].inputs.first().copied().flatten()
+    {
+        value = same;
+    }
+    value
+}
+
 /// Adds an output of a node that the graph gives, too; its position among those.
 fn own_statistic(graph: &mut Graph, node: NodeId, position: usize, running: ValueId) -> usize {
     let ty = graph.values[running].ty.clone();
@@ -65,12 +76,16 @@ fn own_statistic(graph: &mut Graph, node: NodeId, position: usize, running: Valu
 }
 
 /// Appends what becomes of a running statistic.
-pub(super) fn update(program: &mut ProgramBuilder, statistic: &RunningStatistic, running: TensorId, own: TensorId) {
+pub(super) fn update(
+    program: &mut ProgramBuilder,
+    statistic: &RunningStatistic,
+    running: TensorId,
+    own: TensorId,
+) -> TensorId {
     let element = program.ty(running).element;
     let literal = |value: f64| Scalar::literal(element, value);
-    let next = compose::map(program, [running, own], element, |[running, own]| {
+    compose::map(program, [running, own], element, |[running, own]| {
         let fresh = own.binary(BinaryOp::Multiply, literal(MOMENTUM * statistic.factor));
         running.binary(BinaryOp::Multiply, literal(1.0 - MOMENTUM)).binary(BinaryOp::Add, fresh)
-    });
-    program.set_next(running, next);
+    })
 }

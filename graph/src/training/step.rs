@@ -180,10 +180,17 @@ pub fn training_step(graph: &Graph, options: &StepOptions) -> Result<Step, Train
     let tensors: Vec<Trained<'_>> =
         trained.iter().zip(&gradients).map(|(&(name, tensor), &gradient)| Trained { name, tensor, gradient }).collect();
     options.optimizer.append(&mut program, &tensors, rate);
+    // Several normalisations may keep one statistic: each goes on from what the one before it has left.
+    let mut kept: BTreeMap<&str, TensorId> = BTreeMap::new();
     for statistic in &statistics {
         if let Some(&running) = states.get(&statistic.name) {
-            update(&mut program, statistic, running, model_outputs[statistic.output]);
+            let before = kept.get(statistic.name.as_str()).copied().unwrap_or(running);
+            let next = update(&mut program, statistic, before, model_outputs[statistic.output]);
+            kept.insert(&statistic.name, next);
         }
+    }
+    for (name, next) in kept {
+        program.set_next(states[name], next);
     }
     let name = graph.outputs[output].name.clone();
     let shows_output = name != LOSS && options.loss != Objective::Output;
@@ -201,7 +208,7 @@ pub fn training_step(graph: &Graph, options: &StepOptions) -> Result<Step, Train
             .collect(),
         outputs: outputs_names,
         trained: trained.iter().map(|(name, _)| (*name).to_owned()).collect(),
-        statistics: statistics.iter().map(|statistic| statistic.name.clone()).collect(),
+        statistics: is_statistic.iter().map(|name| (*name).to_owned()).collect(),
         warnings: warnings(graph, &statistics),
     })
 }

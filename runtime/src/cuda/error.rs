@@ -9,7 +9,7 @@ use crate::target::Target;
 pub enum CudaError {
     /// No driver library can be opened.
     #[error(
-        "no CUDA driver is installed (libcuda.so.1 cannot be opened); install the GPU's driver, or use --device host"
+        "no CUDA driver is installed (libcuda.so.1 cannot be opened); install the GPU's driver, or use another device"
     )]
     NoDriver,
     /// The driver is older than what the code needs.

@@ -89,6 +89,7 @@ impl TaskPrice {
     /// That of one rTask, of what two take.
     fn halved(mut self) -> Self {
         self.issues /= 2;
+        self.idle = self.idle.halved();
         self.mix.iter_mut().for_each(|(_, issues)| *issues /= 2);
         self
     }

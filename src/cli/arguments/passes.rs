@@ -16,7 +16,8 @@ pub struct PassArguments {
     /// list prints all passes and ends
     #[arg(long, value_delimiter = ',', value_name = "PASS")]
     passes: Vec<PassChoice>,
-    /// The last pass to run. No plan is made and no bundle is written: --emit graph,program shows what there is then
+    /// The last pass to run. No plan is made and no bundle is written: --emit shows what there is then, the graph behind a pass over
+    /// graphs and the program behind one over programs
     #[arg(long, value_name = "PASS", requires = "emit")]
     stop_after: Option<PassId>,
 }

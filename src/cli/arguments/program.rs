@@ -64,7 +64,8 @@ impl ProgramArguments<SweptImportArguments> {
     }
 }
 
-fn parse_threads(text: &str) -> Result<usize, String> {
+/// A number of threads, at least one.
+pub fn parse_threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("one thread is the least; leave the option out for as many as the machine has".to_owned()),
         Ok(threads) => Ok(threads),

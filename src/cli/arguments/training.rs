@@ -33,7 +33,7 @@ pub struct TrainingArguments {
     #[arg(long, value_name = "PATTERN", requires = "train")]
     frozen: Vec<String>,
     /// Scales gradients down to this norm, that of all together
-    #[arg(long, value_name = "NORM", requires = "train", value_parser = positive)]
+    #[arg(long, value_name = "NORM", requires = "train", value_parser = positive, allow_negative_numbers = true)]
     clip_norm: Option<f64>,
 }
 

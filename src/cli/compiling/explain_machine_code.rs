@@ -232,7 +232,7 @@ fn listing(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) -> Stri
         kernel.searched,
         kernel.priced.unwrap_or(0.0)
     );
-    let _ = writeln!(text, "  cycles of the schedulers: {}", shares(priced, price));
+    let _ = writeln!(text, "  cycles of the schedulers: {}", shares(price));
     let stalled: u64 = price.instructions.iter().map(|cost| cost.stalls.total()).sum();
     let _ = writeln!(text, "  {:>7} {:>9} {:>5} {:<10} {:>6}", "issues", "stalls", "", "most for", "passes");
     for function in functions(priced, kernel) {
@@ -263,8 +263,8 @@ fn listing(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) -> Stri
 }
 
 /// Where the cycles of all schedulers go, most first.
-fn shares(priced: &PricedCode, price: &TaskPrice) -> String {
-    let all = (price.cycles * priced.machine.schedulers.value).max(1) as f64;
+fn shares(price: &TaskPrice) -> String {
+    let all = (price.idle.total() + price.issues).max(1) as f64;
     let idle = Cause::ALL.into_iter().map(|cause| (cause.name(), price.idle.of(cause)));
     let mut parts: Vec<(&str, u64)> = idle.chain([("issue", price.issues)]).filter(|(_, cycles)| *cycles > 0).collect();
     parts.sort_by_key(|(_, cycles)| std::cmp::Reverse(*cycles));

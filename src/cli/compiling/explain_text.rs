@@ -47,11 +47,8 @@ pub fn plan(name: &str, explained: &ExplainedPlan, names: &Names) -> String {
     let _ = writeln!(text, "  prefetches           {} rTasks load constants before they wait", plan.prefetches());
     let tagged_values = plan.memory.tensors.values().filter(|tensor| tensor.edge == EdgeKind::Tagged).count();
     if tagged_values > 0 {
-        let _ = writeln!(
-            text,
-            "  tagged values            {tagged_values} tensors, {} polls proved to end",
-            evidence.polls
-        );
+        let polls = evidence.polls;
+        let _ = writeln!(text, "  tagged values        {tagged_values} tensors, {polls} polls proved to end");
     }
     let _ = writeln!(text, "  proved               {} reads follow their writes", evidence.ordered_reads);
     let _ = writeln!(

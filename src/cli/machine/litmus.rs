@@ -19,10 +19,10 @@ pub struct Arguments {
     #[arg(long, default_value = "cuda:0")]
     device: Device,
     /// Messages between rTasks that each program tries; a million on a GPU, a thousand elsewhere unless given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     rounds: Option<u64>,
     /// The most seconds that each program takes
-    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
     /// Print the result as JSON
     #[arg(long)]

@@ -27,10 +27,10 @@ pub struct Arguments {
     #[command(flatten)]
     tolerance: Tolerance,
     /// The most vEUs of emulator, text and GPU
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_units)]
     veus: Option<usize>,
     /// How many interleavings the emulator runs
-    #[arg(long, value_name = "K", default_value_t = 1)]
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     interleavings: u64,
     /// The seed of the emulator's first interleaving
     #[arg(long, default_value_t = 0)]
@@ -38,6 +38,14 @@ pub struct Arguments {
     /// Leave a failure of a bundle in this new folder, from where it can be run again
     #[arg(long, value_name = "DIR")]
     save_failure: Option<PathBuf>,
+}
+
+fn parse_units(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("one vEU is the least; leave the option out for as many as the plan has".to_owned()),
+        Ok(units) => Ok(units),
+        Err(error) => Err(format!("`{text}` is no number of vEUs: {error}")),
+    }
 }
 
 /// Runs the command.

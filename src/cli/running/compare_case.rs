@@ -89,12 +89,22 @@ impl<'a> Case<'a> {
         }
         let value = self.describe(failure, units);
         self.write("case.json", &json::to_string_pretty(&value).unwrap_or_else(|error| error.to_string()))?;
-        output.note(&format!("{}: {}", self.folder.display(), replay(units)));
+        output.note(&format!("{}: {}", self.folder.display(), self.replay(units)));
         Ok(())
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), CliError> {
         write_file(&self.folder.join(name), text.as_bytes())
+    }
+
+    /// The command that runs the case again, in its folder: on the emulator where a GPU has run it.
+    fn replay(&self, units: Option<usize>) -> String {
+        let device = match self.device {
+            Device::Cuda(_) => Device::Emulator,
+            device => device,
+        };
+        let units = units.filter(|_| device == Device::Emulator).map(|units| format!(" --veus {units}"));
+        format!("warpweave compare {BUNDLE} --io {ARRAYS} --device {device}{}", units.unwrap_or_default())
     }
 
     fn describe(&self, failure: &Failure, units: Option<usize>) -> Value {
@@ -113,15 +123,9 @@ impl<'a> Case<'a> {
         json!({
             "schema": "warpweave.case/1", "producer": concat!("warpweave ", env!("CARGO_PKG_VERSION")),
             "device": self.device.to_string(), "units": units, "kind": kind, "outputs": report, "error": error,
-            "replay": replay(units)
+            "replay": self.replay(units)
         })
     }
-}
-
-/// The command that runs a case on the emulator, in its folder.
-fn replay(units: Option<usize>) -> String {
-    let units = units.map(|units| format!(" --veus {units}")).unwrap_or_default();
-    format!("warpweave compare {BUNDLE} --io {ARRAYS} --device emulator{units}")
 }
 
 /// Whether a device failed, and not the caller or the machine.

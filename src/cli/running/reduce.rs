@@ -232,6 +232,7 @@ impl Attempts<'_> {
             program.fusion.map(|fusion| format!(" --fusion {fusion}")),
             backend.map(|backend| format!(" --backend {}", backend.get_name())),
             bar.veus.map(|units| format!(" --veus {units}")),
+            Some(format!(" --rtol {} --atol {}", bar.tolerance.rtol, bar.tolerance.atol)),
         ];
         let options: String = options.into_iter().flatten().collect();
         format!("warpweave compare {PROGRAM} --io {ARRAYS} --device {}{options}", program.device)

@@ -12,11 +12,18 @@ use crate::cli::error::CliError;
 #[derive(Args, Clone, Copy, PartialEq, Debug)]
 pub struct Tolerance {
     /// The relative error that passes
-    #[arg(long, default_value_t = 1e-3)]
+    #[arg(long, default_value_t = 1e-3, value_parser = tolerance, allow_negative_numbers = true)]
     pub rtol: f64,
     /// The absolute error that passes, beside the relative one
-    #[arg(long, default_value_t = 1e-5)]
+    #[arg(long, default_value_t = 1e-5, value_parser = tolerance, allow_negative_numbers = true)]
     pub atol: f64,
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(error) if error >= 0.0 => Ok(error),
+        _ => Err("a tolerance is a number of 0 or more, such as 1e-3".to_owned()),
+    }
 }
 
 impl Tolerance {

@@ -14,11 +14,12 @@ use warpweave::runtime::checkpoint::Checkpoint;
 use warpweave::runtime::json::json;
 use warpweave::runtime::session::{Device, Session, open_bundle};
 use warpweave::training::samples;
-use warpweave::{OpenOptions, Source};
+use warpweave::{ModelError, OpenError, OpenOptions, Source};
 
-use super::batches::{Batches, Scalars, accuracy};
+use super::batches::{Batches, Found, Scalars};
 use super::loss_curve::picture;
 use super::schedule::Schedule;
+use crate::cli::arguments::program::parse_threads;
 use crate::cli::error::{CliError, Passed, file_error};
 use crate::cli::output::{Output, Progress, write_file};
 use crate::cli::output_paths;
@@ -39,15 +40,18 @@ pub struct Arguments {
     #[arg(long, default_value = "host")]
     device: Device,
     /// The most threads of the host back end
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
     threads: Option<usize>,
     /// The learning rate, in place of the one that the step was compiled with
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = learning_rate, allow_negative_numbers = true)]
     lr: Option<f64>,
-    /// How it changes: constant, linear[:END], cosine[:END] or step:EVERY:FACTOR
+    /// How it changes: constant, linear[:END], cosine[:END] or step:EVERY:FACTOR; END is the share of the rate at the end
     #[arg(long, value_name = "SCHEDULE", default_value = "constant")]
     lr_schedule: Schedule,
-    /// What dropouts draw by, the same in every run
+    /// The steps of the whole schedule, over all runs; those before this run and its own unless given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    schedule_steps: Option<u64>,
+    /// What dropouts draw by in each step, the same in every run
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// An archive as for --data, whose loss is found after the last step
@@ -86,15 +90,17 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     if let Some(path) = &arguments.resume {
         training.resume(path)?;
     }
-    let run = training.run(arguments, &data, output)?;
-    let evaluation = evaluated.map(|batches| training.evaluate(&batches, &signature)).transpose()?;
+    let mut run = Run::default();
+    let ended = training.run(arguments, &data, &mut run, output);
+    // What was learned before a loss that is no number is kept.
     if let Some(path) = &arguments.save {
         training.checkpoint(run.losses.len() as u64)?.write(path)?;
     }
     if let Some(folder) = &arguments.output {
-        fs::create_dir_all(folder).map_err(file_error("create", folder))?;
         write_file(&folder.join(PICTURE), picture(training.before + 1, &run.losses).as_bytes())?;
     }
+    ended?;
+    let evaluation = evaluated.map(|batches| training.evaluate(&batches, &signature)).transpose()?;
     let samples = samples(&signature).unwrap_or(1);
     report(arguments, &training, &run, evaluation, samples, output);
     Ok(true)
@@ -103,7 +109,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
 fn open_step(arguments: &Arguments) -> Result<Bundle, CliError> {
     match Source::load(&arguments.path, &warpweave::frontend::ImportOptions::default()) {
         Ok(Source::Bundle(bundle)) => Ok(*bundle),
-        Ok(Source::Model(_)) => Err(no_step(arguments)),
+        Ok(Source::Model(_)) | Err(OpenError::Model(ModelError::Import(_))) => Err(no_step(arguments)),
         Err(error) => Err(error.into()),
     }
 }
@@ -123,7 +129,13 @@ fn check_outputs(arguments: &Arguments) -> Result<(), CliError> {
         .cloned()
         .collect();
     output_paths::check(arguments.save.clone(), &inputs)?;
-    output_paths::check_folder(arguments.output.as_deref(), [PICTURE], &inputs)
+    output_paths::check_folder(arguments.output.as_deref(), [PICTURE], &inputs)?;
+    if let Some(path) = &arguments.save {
+        output_paths::check_writable(path)?;
+    }
+    let Some(folder) = &arguments.output else { return Ok(()) };
+    fs::create_dir_all(folder).map_err(file_error("create", folder))?;
+    output_paths::check_writable(&folder.join(PICTURE))
 }
 
 /// A step on a device.
@@ -136,14 +148,23 @@ struct Training<'b> {
 }
 
 /// What a run has found.
+#[derive(Default)]
 struct Run {
     losses: Vec<f64>,
-    /// Of steps but the first, if there are more.
-    seconds: f64,
-    measured: u64,
+    times: Vec<Duration>,
 }
 
-/// The mean loss of batches that nothing is learned from, and how many of their samples are classed right.
+impl Run {
+    /// Samples a second, of batches of so many. The first step also warms up and counts only where it is the only one.
+    fn rate(&self, batch: usize) -> Option<f64> {
+        let measured = if self.times.len() > 1 { &self.times[1..] } else { &self.times[..] };
+        let seconds = measured.iter().sum::<Duration>().as_secs_f64();
+        (seconds > 0.0).then(|| (batch * measured.len()) as f64 / seconds)
+    }
+}
+
+/// The loss of batches that nothing is learned from, and the part of their labels that are found. Each batch counts by its labels
+/// that are not ignored, or all alike where there are no labels.
 struct Evaluation {
     loss: f64,
     accuracy: Option<f64>,
@@ -188,14 +209,14 @@ impl Training<'_> {
         Ok(Checkpoint { model, steps: self.before + steps, tensors })
     }
 
-    fn run(&mut self, arguments: &Arguments, data: &Batches, output: &Output) -> Result<Run, CliError> {
+    /// Takes the steps, and says each loss as it comes.
+    fn run(&mut self, arguments: &Arguments, data: &Batches, run: &mut Run, output: &Output) -> Result<(), CliError> {
         let progress = Progress::new(arguments.steps as usize);
         let rate = arguments.lr.unwrap_or(self.record.learning_rate);
-        let total = self.before + arguments.steps;
-        let mut losses = Vec::new();
-        let mut times: Vec<Duration> = Vec::new();
-        for step in self.before..total {
-            let factor = arguments.lr_schedule.factor(step, total);
+        let end = self.before + arguments.steps;
+        let scheduled = arguments.schedule_steps.unwrap_or(end);
+        for step in self.before..end {
+            let factor = arguments.lr_schedule.factor(step.min(scheduled), scheduled);
             let scalars = Scalars { rate: (rate * factor) as f32, seed: step_seed(arguments.seed, step) };
             let inputs = data.step(step, scalars);
             let start = Instant::now();
@@ -205,17 +226,15 @@ impl Training<'_> {
                 return Err(self.not_finite(step, loss, &inputs)?);
             }
             self.session.advance()?;
-            times.push(start.elapsed());
-            losses.push(loss);
+            run.times.push(start.elapsed());
+            run.losses.push(loss);
             progress.step(&format!("loss {loss:.5}"));
+            progress.beside(|| output.line(&format!("step {}: loss {loss:.6}", step + 1)));
         }
-        drop(progress);
-        if data.count() > 1 && arguments.steps < data.count() as u64 {
+        if (1..data.count() as u64).contains(&arguments.steps) {
             output.note(&format!("{} of {} batches were taken", arguments.steps, data.count()));
         }
-        // The first step also warms up.
-        let measured = if times.len() > 1 { &times[1..] } else { &times[..] };
-        Ok(Run { losses, seconds: measured.iter().sum::<Duration>().as_secs_f64(), measured: measured.len() as u64 })
+        Ok(())
     }
 
     /// Why a loss is no number.
@@ -238,21 +257,36 @@ impl Training<'_> {
 
     fn evaluate(&mut self, batches: &Batches, signature: &Signature) -> Result<Evaluation, CliError> {
         let target = signature.inputs.iter().position(|port| port.name == TARGET);
-        let (mut loss, mut right, mut known) = (0.0, 0.0, 0u64);
+        let (mut loss, mut weights, mut found) = (0.0, 0.0, None::<Found>);
         for turn in 0..batches.count() as u64 {
             // Nothing is learned: the session does not advance.
             let inputs = batches.step(turn, Scalars { rate: 0.0, seed: 0 });
             let outputs = self.session.run(&inputs)?;
-            loss += outputs.first().map_or(f64::NAN, scalar);
+            let mut weight = 1.0;
             if let (Some(classes), Some(scores), Some(target)) = (self.record.classes, outputs.get(1), target)
-                && let Some(part) = accuracy(scores, &inputs[target], classes.ignored)
+                && let Some(part) = Found::of(scores, &inputs[target], classes.ignored)
             {
-                right += part;
-                known += 1;
+                weight = part.labels as f64;
+                found = Some(found.unwrap_or_default().with(part));
+            }
+            if weight > 0.0 {
+                loss += weight * outputs.first().map_or(f64::NAN, scalar);
+                weights += weight;
             }
         }
-        let loss = loss / batches.count() as f64;
-        Ok(Evaluation { loss, accuracy: (known > 0).then(|| right / known as f64) })
+        if weights == 0.0 {
+            return Err(CliError::Usage("all labels to evaluate are ignored; give some that count".to_owned()));
+        }
+        let accuracy = found.map(|Found { right, labels }| right as f64 / labels as f64);
+        Ok(Evaluation { loss: loss / weights, accuracy })
+    }
+}
+
+/// A learning rate that an optimizer can take.
+fn learning_rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if rate.is_finite() && rate >= 0.0 => Ok(rate),
+        _ => Err("a learning rate is a number of 0 or more, such as 0.01".to_owned()),
     }
 }
 
@@ -281,11 +315,8 @@ fn report(
     batch: usize,
     output: &Output,
 ) {
-    let rate = (run.seconds > 0.0).then(|| batch as f64 * run.measured as f64 / run.seconds);
+    let rate = run.rate(batch);
     let mut text = String::new();
-    for (at, loss) in run.losses.iter().enumerate() {
-        let _ = writeln!(text, "step {}: loss {loss:.6}", training.before + 1 + at as u64);
-    }
     if let Some(rate) = rate {
         let _ = writeln!(text, "{}: {rate:.1} samples/s", arguments.device);
     }

@@ -82,7 +82,7 @@ fn a_gpu_without_a_driver_is_a_clear_error() {
     let path = model("dlrm", "torchscript.onnx");
     for command in ["run", "bench"] {
         let message = fail(4, "cuda", &[command, &path, "--device", "cuda:0"]);
-        assert!(message.contains("no CUDA driver") && message.contains("--device host"), "{message}");
+        assert!(message.contains("no CUDA driver") && message.contains("use another device"), "{message}");
     }
     let message = fail(4, "device", &["selftest", "--device", "cuda:0"]);
     assert!(message.contains("no CUDA driver"), "{message}");

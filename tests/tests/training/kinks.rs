@@ -11,7 +11,7 @@ use warpweave_tests::suite::Suite;
 /// A graph of one operator over `x`, the values of `x`, and PyTorch's gradient of the sum of its output.
 type Case = (&'static str, &'static str, &'static [f64], &'static [f64]);
 
-const CASES: [Case; 12] = [
+const CASES: [Case; 14] = [
     ("relu", "Relu \"n\" (v0)", &[-1.0, 0.0, 2.0, 0.0], &[0.0, 0.0, 1.0, 0.0]),
     ("abs", "Abs \"n\" (v0)", &[-1.0, 0.0, 2.0, 0.0], &[-1.0, 0.0, 1.0, 0.0]),
     ("leaky_relu", "LeakyRelu \"n\" (v0) {alpha = float 0.5}", &[-1.0, 0.0, 2.0, 0.0], &[0.5, 0.5, 1.0, 0.5]),
@@ -35,6 +35,8 @@ const CASES: [Case; 12] = [
         &[3.0, 1.0, 1.0, 1.0],
         &[0.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0],
     ),
+    ("norm", "ReduceL2 \"n\" (v0) {axes = ints [0], keepdims = int 1}", &[0.0, 2.0, 0.0, 0.0], &[0.0, 1.0, 0.0, 0.0]),
+    ("norm of zeros", "ReduceL2 \"n\" (v0) {axes = ints [0], keepdims = int 1}", &[0.0; 4], &[0.0; 4]),
     ("maximum", "Max \"n\" (v0, v0)", &[1.0, 2.0, 3.0, 4.0], &[1.0, 1.0, 1.0, 1.0]),
     ("floor", "Floor \"n\" (v0)", &[0.5, 1.0, 2.0, -1.5], &[0.0, 0.0, 0.0, 0.0]),
     (
@@ -62,6 +64,7 @@ pub fn add(suite: &mut Suite) {
             check(&text, &[4], at, wanted);
         });
     }
+    suite.trial("kinks computed maximum", check_computed_maximum);
     suite.trial("kinks max_pool", || {
         let text = "graph \"g\"\nv0 \"x\": f64[1x1x4] = input\n\
                     v1 \"y\": f64[1x1x3] = MaxPool \"n\" (v0) {kernel_shape = ints [2], strides = ints [1]}\ninput v0\noutput v1\n";
@@ -69,7 +72,24 @@ pub fn add(suite: &mut Suite) {
     });
 }
 
+/// The largest weighted pixel of four samples: what is computed as a double and stored as a single has its gradient, too.
+fn check_computed_maximum() {
+    let text = "graph \"g\"\nv0 \"x\": f32[1x1x3x3] = input\nv1 \"r\": f32[1x4] = constant [0.1, 0.2, 1.7, 1.6]\n\
+                v2 \"b\": i64[1] = constant [0]\nv3 \"y\": f32[1x1x1x1] = RoiAlign \"n\" (v0, v1, v2) \
+                {mode = string \"max\", output_height = int 1, output_width = int 1, sampling_ratio = int 2, \
+                coordinate_transformation_mode = string \"half_pixel\"}\ninput v0\noutput v3\n";
+    let at: Vec<f64> = (0..9).map(|at| f64::from(at * at % 7) / 3.0).collect();
+    let found = gradient(text, TensorType::new(ElementType::F32, vec![1, 1, 3, 3]), &at);
+    let weights: Vec<f64> = found.into_iter().filter(|weight| *weight != 0.0).collect();
+    assert!(matches!(weights[..], [weight] if (0.0..=1.0).contains(&weight)), "the weight of one pixel: {weights:?}");
+}
+
 fn check(text: &str, shape: &[usize], at: &[f64], wanted: &[f64]) {
+    assert_eq!(gradient(text, TensorType::new(ElementType::F64, shape.to_vec()), at), wanted);
+}
+
+/// The gradient of the sum of a graph's output by its input.
+fn gradient(text: &str, ty: TensorType, at: &[f64]) -> Vec<f64> {
     let graph = parse(text, &Default::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let forward = lower_differentiable(&graph).with_reduced_values();
     let (input, output) = (forward.program.inputs[0], forward.program.outputs[0]);
@@ -79,12 +99,10 @@ fn check(text: &str, shape: &[usize], at: &[f64], wanted: &[f64]) {
     let gradients =
         append_gradients(&mut program, &forward, &[(output, seed)], &[input]).expect("it is differentiable");
     let gradient: Option<TensorId> = gradients[0];
-    let found = match gradient {
+    match gradient {
         None => vec![0.0; at.len()],
         Some(gradient) => {
-            let ty = TensorType::new(ElementType::F64, shape.to_vec());
             evaluate(&program.finish(vec![gradient]), &[Tensor::from_f64(ty, at)]).expect("it has a value")[0].to_f64()
         }
-    };
-    assert_eq!(found, wanted);
+    }
 }

@@ -9,6 +9,7 @@ mod losses;
 mod operators;
 mod options;
 mod products;
+mod statistics;
 mod steps;
 mod updates;
 mod whole_models;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     operators::add(&mut suite);
     operators::add_node_tests(&mut suite);
     kinks::add(&mut suite);
+    statistics::add(&mut suite);
     lookups::add(&mut suite);
     losses::add(&mut suite);
     whole_models::add(&mut suite);

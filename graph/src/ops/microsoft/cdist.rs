@@ -2,9 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use crate::expr::{BinaryOp, ExprBuilder, Index, Reducer, Scalar, UnaryOp};
+use crate::expr::{BinaryOp, ExprBuilder, Index, Reducer};
 use crate::ops::elementwise::floating;
 use crate::ops::microsoft::DOMAIN;
+use crate::ops::reduction::root_of_squares;
 use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
@@ -63,7 +64,7 @@ impl Operator for CDist {
         let b = expr.read(b, vec![Index::axis(column), Index::axis(feature)]);
         let distance = a.binary(BinaryOp::Subtract, b);
         let square = distance.clone().binary(BinaryOp::Multiply, distance);
-        let root = (self.metric == Metric::Euclidean).then(|| Scalar::Reduced.unary(UnaryOp::Sqrt));
+        let root = (self.metric == Metric::Euclidean).then(|| root_of_squares(left.element));
         let operands: Vec<TensorId> = inputs.iter().flatten().copied().collect();
         vec![program.compute(expr.reduce(left.element, Reducer::Sum, square, root), &operands)]
     }

@@ -84,6 +84,12 @@ impl Cycles {
         self.by_cause[cause as usize] += cycles;
     }
 
+    /// Half of each.
+    pub fn halved(mut self) -> Self {
+        self.by_cause.iter_mut().for_each(|cycles| *cycles /= 2);
+        self
+    }
+
     /// Cycles of a cause.
     pub fn of(&self, cause: Cause) -> u64 {
         self.by_cause[cause as usize]
