@@ -88,6 +88,88 @@ fn a_resumed_run_ends_with_the_bytes_of_one_without_a_break() {
 }
 
 #[test]
+fn a_schedule_over_two_runs_gives_the_bytes_of_one() {
+    let folder = Folder::new();
+    let (step, data) = (step(&folder, &scores(), "step.weave", &[]), data(&folder));
+    let file = |name: &str| folder.join(name).display().to_string();
+    let (half, resumed, whole) = (file("half.safetensors"), file("resumed.safetensors"), file("whole.safetensors"));
+    let train =
+        |more: &[&str]| succeed(&[&["train", &step, "--data", &data, "--lr-schedule", "cosine:0.1"], more].concat());
+    train(&["--steps", "2", "--schedule-steps", "5", "--save", &half]);
+    train(&["--steps", "3", "--schedule-steps", "5", "--resume", &half, "--save", &resumed]);
+    train(&["--steps", "5", "--save", &whole]);
+    assert_eq!(fs::read(&resumed).expect("it is saved"), fs::read(&whole).expect("it is saved"));
+}
+
+#[test]
+fn labels_that_count_decide_an_evaluation() {
+    let folder = Folder::new();
+    let (step, data) = (step(&folder, &scores(), "step.weave", &[]), data(&folder));
+    let row = |at: usize| (at % 7) as f64 / 7.0 - 0.4;
+    let (few, many) = ([0, -100, -100, -100, -100, -100, -100, -100, -100], [1, 2, 3, 4, 0, 1, 2, 3, 4]);
+    let evaluate = |targets: &[i64]| {
+        let path = archive(&folder, "evaluated.npz", row, targets);
+        let found = succeed(&["train", &step, "--data", &data, "--steps", "0", "--eval", &path]);
+        ["loss", "accuracy"].map(|name| found["evaluation"][name].as_f64().expect("it is found"))
+    };
+    let (few_alone, many_alone) = (evaluate(&few), evaluate(&many));
+    let both = evaluate(&[few, many, [-100; 9]].concat());
+    // The rows of the second batch are those behind the first nine: 36 numbers on, and 36 is 1 beyond a multiple of 7.
+    let moved = archive(&folder, "moved.npz", |at| row(at + 36), &many);
+    let found = succeed(&["train", &step, "--data", &data, "--steps", "0", "--eval", &moved]);
+    let moved = ["loss", "accuracy"].map(|name| found["evaluation"][name].as_f64().expect("it is found"));
+    for at in 0..2 {
+        let wanted = (few_alone[at] + 9.0 * moved[at]) / 10.0;
+        assert!((both[at] - wanted).abs() < 1e-5, "{both:?} of {few_alone:?} and {moved:?}, not {many_alone:?}");
+    }
+    let none = archive(&folder, "none.npz", row, &[-100; 9]);
+    let message = fail(2, "usage", &["train", &step, "--data", &data, "--eval", &none]);
+    assert!(message.contains("ignored"), "{message}");
+}
+
+#[test]
+fn what_cannot_be_written_is_refused_before_the_first_step() {
+    let folder = Folder::new();
+    let (step, data) = (step(&folder, &scores(), "step.weave", &[]), data(&folder));
+    let nowhere = folder.join("nowhere").join("saved.safetensors").display().to_string();
+    let inside = folder.join("data.npz").join("saved.safetensors").display().to_string();
+    let taken = folder.join("").display().to_string();
+    for path in [&nowhere, &inside, &taken] {
+        let steps = ["train", &step, "--data", &data, "--steps", "1000000", "--save", path];
+        assert!(fail_any(&steps).contains("cannot write"), "{path}");
+    }
+    assert!(fail_any(&["train", &step, "--data", &data, "--steps", "1000000", "-o", &data]).contains("data.npz"));
+}
+
+#[test]
+fn steps_before_a_loss_that_is_no_number_are_saved() {
+    let folder = Folder::new();
+    let (step, data) = (step(&folder, &scores(), "step.weave", &[]), data(&folder));
+    let saved = folder.join("saved.safetensors").display().to_string();
+    let arguments = ["train", &step, "--data", &data, "--lr", "1e38", "--steps", "9", "--save", &saved];
+    fail(1, "not-finite", &arguments);
+    let kept = Checkpoint::read(Path::new(&saved)).expect("it is saved");
+    assert!((1..9).contains(&kept.steps), "{} steps", kept.steps);
+}
+
+#[test]
+fn rates_and_threads_that_mean_nothing_are_refused() {
+    let folder = Folder::new();
+    let (step, data) = (step(&folder, &scores(), "step.weave", &[]), data(&folder));
+    for (option, value, told) in [
+        ("--lr", "nan", "0 or more"),
+        ("--lr", "-1", "0 or more"),
+        ("--lr", "inf", "0 or more"),
+        ("--threads", "0", "one thread"),
+    ] {
+        let output = crate::support::tool::tool(&["train", &step, "--data", &data, option, value]);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{option} {value}: {errors}");
+        assert!(errors.contains(told), "{option} {value}: {errors}");
+    }
+}
+
+#[test]
 fn trained_weights_go_back_into_the_model() {
     let folder = Folder::new();
     let (step, data) = (step(&folder, &scores(), "step.weave", &[]), data(&folder));

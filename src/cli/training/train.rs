@@ -93,10 +93,11 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let mut run = Run::default();
     let ended = training.run(arguments, &data, &mut run, output);
     // What was learned before a loss that is no number is kept.
-    if let Some(path) = &arguments.save {
+    let is_kept = ended.is_ok() || !run.losses.is_empty();
+    if let Some(path) = arguments.save.as_ref().filter(|_| is_kept) {
         training.checkpoint(run.losses.len() as u64)?.write(path)?;
     }
-    if let Some(folder) = &arguments.output {
+    if let Some(folder) = arguments.output.as_ref().filter(|_| is_kept) {
         write_file(&folder.join(PICTURE), picture(training.before + 1, &run.losses).as_bytes())?;
     }
     ended?;
