@@ -58,7 +58,7 @@ fn row_cycles(kernel: &Kernel<'_>, meeting: f64) -> f64 {
     let latency = arch.load_latency_cycles.value;
     (row.evaluations / threads).ceil() * (evaluation + latency)
         + row.shared_steps * issue.max(STEP_CYCLES)
-        + row.global_steps * (issue.max(STEP_CYCLES) + latency)
+        + row.global_steps * (issue + latency)
         + row.barriers * meeting
         + 2.0 * latency
 }
