@@ -54,7 +54,7 @@ test: fetch
 	$(TIMED) random 420 sh -c '\
 	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:200 --device host && \
 	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:50 --device emulator,text'
-	$(TIMED) steps 240 sh -c '\
+	$(TIMED) random-training 240 sh -c '\
 	    $(RANDOM_TRAINING) --warpweave target/debug/warpweave --seeds 0:60 --device host && \
 	    $(RANDOM_TRAINING) --warpweave target/debug/warpweave --seeds 0:6 --device emulator,text'
 	$(TIMED) operators 240 sh -c '\

@@ -10,9 +10,6 @@ an integer or cast to one. Needs numpy, onnx and onnxruntime; scripts/fetch_onnx
     PYTHONPATH=.onnxruntime python3 scripts/random_graphs.py [--seeds 0:200] [--device host] [--keep DIR]
 """
 
-import argparse
-import collections
-import concurrent.futures
 import pathlib
 import random
 import subprocess
@@ -24,6 +21,8 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+import seeded
+
 OPSET = 21
 IN_KERNELS = [numpy.float32, numpy.int32, numpy.int64, numpy.int8, numpy.uint8, numpy.bool_]
 ON_HOST = IN_KERNELS + [numpy.float64, numpy.float16, numpy.int16, numpy.uint16, numpy.uint32, numpy.uint64]
@@ -32,6 +31,7 @@ DEVICES = {"host": ON_HOST, "reference": ON_HOST, "emulator": IN_KERNELS, "text"
 LARGEST_EXACT = 1 << 17
 LARGEST_INEXACT = 1e3
 MOST_REFUSED = 0.1
+WORDS = {"ok": "agree", "refused": "refused", "failed": "failed", "empty": "give no graph"}
 
 
 class Value:
@@ -450,37 +450,18 @@ def check(seed, device, program, keep):
             return "refused", " ".join(said.split())
         if keep:
             for name in ("model.onnx", "io.npz"):
-                target = pathlib.Path(keep) / f"{seed}_{device}_{name}"
+                target = keep / f"{seed}_{device}_{name}"
                 target.write_bytes((folder / name).read_bytes())
         return "failed", f"exit code {done.returncode}: {said}"
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--warpweave", default="target/release/warpweave", help="the program")
-    parser.add_argument("--seeds", default="0:200", help="FIRST:END")
-    parser.add_argument("--device", default="host", help="such as host,emulator,text")
-    parser.add_argument("--keep", help="a folder for models and arrays that fail")
-    options = parser.parse_args()
-    first, end = map(int, options.seeds.split(":"))
-    if options.keep:
-        pathlib.Path(options.keep).mkdir(parents=True, exist_ok=True)
-    failed = False
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for device in options.device.split(","):
-            seeds = range(first, end)
-            verdicts = list(pool.map(lambda seed: check(seed, device, options.warpweave, options.keep), seeds))
-            counts = collections.Counter(verdict for verdict, _ in verdicts)
-            for seed, (verdict, said) in zip(seeds, verdicts):
-                if verdict == "failed":
-                    print(f"seed {seed} on {device}: {said}")
-            reasons = collections.Counter(said for verdict, said in verdicts if verdict == "refused")
-            for reason, count in reasons.most_common(5):
-                print(f"{device}: {count} refused: {reason}")
-            print(f"{device}: {counts['ok']} agree, {counts['refused']} refused, {counts['failed']} failed, "
-                  f"{counts['empty']} give no graph", flush=True)
-            graphs = len(verdicts) - counts["empty"]
-            failed |= counts["failed"] > 0 or counts["refused"] > MOST_REFUSED * graphs or counts["ok"] < 0.8 * len(verdicts)
+    options = seeded.options(__doc__, "0:200")
+    seeds, failed = options.seeds, False
+    for device in options.devices:
+        counts = seeded.counted(seeds, lambda seed: check(seed, device, options.warpweave, options.keep), device, WORDS)
+        graphs = len(seeds) - counts["empty"]
+        failed |= counts["failed"] > 0 or counts["refused"] > MOST_REFUSED * graphs or counts["ok"] < 0.8 * len(seeds)
     return 1 if failed else 0
 
 

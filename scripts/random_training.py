@@ -6,14 +6,11 @@ computes the loss on both sides of the weights along three directions. Its slope
 moves a slope, so a model whose slope is another is tried with other weights and inputs before it counts as wrong. Three steps of a
 random optimizer must then give the same weights on every device of --device as on the reference.
 
-Of the seeds, at most a tenth may be refused. Needs numpy, onnx and onnxruntime; scripts/fetch_onnxruntime.sh fetches them.
+Of the seeds, at most a tenth may be refused, or diverge so that rounding decides. Needs numpy, onnx and onnxruntime; scripts/fetch_onnxruntime.sh fetches them.
 
     PYTHONPATH=.onnxruntime python3 scripts/random_training.py [--seeds 0:100] [--device host] [--keep DIR]
 """
 
-import argparse
-import collections
-import concurrent.futures
 import dataclasses
 import json
 import pathlib
@@ -29,6 +26,8 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+import seeded
+
 OPSET = 17
 BATCH = 3
 # Slopes differ by at most this share of the larger, and of the sum of all addends' sizes.
@@ -41,9 +40,11 @@ ATTEMPTS = 3
 CLOSE, SMALL = 2e-3, 0.05
 # Adam scales gradients up to a whole step. Those below this share of the model's largest are rounding noise.
 NOISY = 1e-3
-# A tensor that grows by more than this factor in three steps diverges, and rounding with it.
+# A weight that grows by more than this factor in three steps diverges, and rounding with it.
 DIVERGES = 10.0
-MOST_REFUSED = 0.1
+# Of the seeds, those that are not compared.
+MOST_LOST = 0.1
+WORDS = {"ok": "agree", "refused": "refused", "diverged": "diverge", "failed": "failed"}
 ACTIVATIONS = ["Relu", "Sigmoid", "Tanh", "Softplus", "Elu", "LeakyRelu", "HardSwish", "Gelu", "Identity", "Softsign", "Selu"]
 OPTIMIZERS = ["sgd,lr=0.02", "sgd,lr=0.01,momentum=0.9", "sgd,lr=0.01,momentum=0.9,nesterov=true,weight-decay=0.01", "adam,lr=0.01",
               "adamw,lr=0.01,weight-decay=0.1"]
@@ -363,6 +364,10 @@ class Refused(Exception):
     """A model that is not taken, and why."""
 
 
+class Diverged(Exception):
+    """Steps after which rounding decides."""
+
+
 def tool(program, *arguments):
     done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=300)
     said = " ".join((done.stdout + done.stderr).split())
@@ -427,7 +432,7 @@ def check_devices(program, folder, own, found, devices):
         for name, array in trained(program, folder, own, own.optimizer, None, device, 3).items():
             like = expected[name]
             if name in own.weights and abs(like).max() > DIVERGES * abs(own.weights[name]).max():
-                return
+                raise Diverged
             gradient = found.get(name.rsplit(".", 1)[-1])
             is_noise = gradient is not None and own.optimizer.startswith("adam") and abs(gradient) < NOISY * largest
             difference = float(numpy.where(is_noise, 0.0, abs(array - like)).max(initial=0.0))
@@ -436,7 +441,7 @@ def check_devices(program, folder, own, found, devices):
 
 
 def check(seed, devices, program, keep):
-    """The verdict of one seed, `ok`, `refused` or `failed`, and what was said."""
+    """The verdict of one seed, `ok`, `refused`, `diverged` or `failed`, and what was said."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         try:
@@ -454,35 +459,20 @@ def check(seed, devices, program, keep):
             return "ok", ""
         except Refused as said:
             return "refused", str(said)
+        except Diverged:
+            return "diverged", ""
         except (Wrong, subprocess.TimeoutExpired) as said:
             if keep:
                 for name in ("model.onnx", "data.npz"):
-                    shutil.copy(folder / name, pathlib.Path(keep) / f"{seed}_{name}")
+                    shutil.copy(folder / name, keep / f"{seed}_{name}")
             return "failed", str(said)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--warpweave", default="target/release/warpweave", help="the program")
-    parser.add_argument("--seeds", default="0:100", help="FIRST:END")
-    parser.add_argument("--device", default="host", help="such as host,emulator,text")
-    parser.add_argument("--keep", help="a folder for models and data that fail")
-    options = parser.parse_args()
-    first, end = map(int, options.seeds.split(":"))
-    if options.keep:
-        pathlib.Path(options.keep).mkdir(parents=True, exist_ok=True)
-    devices, seeds = options.device.split(","), range(first, end)
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        verdicts = list(pool.map(lambda seed: check(seed, devices, options.warpweave, options.keep), seeds))
-    for seed, (verdict, said) in zip(seeds, verdicts):
-        if verdict == "failed":
-            print(f"seed {seed}: {said}")
-    refused = collections.Counter(said for verdict, said in verdicts if verdict == "refused")
-    for reason, count in refused.most_common(5):
-        print(f"{count} refused: {reason[:300]}")
-    counts = collections.Counter(verdict for verdict, _ in verdicts)
-    print(f"{counts['ok']} agree, {counts['refused']} refused, {counts['failed']} failed on {options.device}")
-    return 1 if counts["failed"] or counts["refused"] > MOST_REFUSED * len(seeds) else 0
+    options = seeded.options(__doc__, "0:100")
+    verdict = lambda seed: check(seed, options.devices, options.warpweave, options.keep)
+    counts = seeded.counted(options.seeds, verdict, options.device, WORDS)
+    return 1 if counts["failed"] or counts["refused"] + counts["diverged"] > MOST_LOST * len(options.seeds) else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,37 @@
+"""What the scripts that check a case a seed have in common: their options, their threads, and how they tell verdicts."""
+
+import argparse
+import collections
+import concurrent.futures
+import pathlib
+
+
+def options(description, seeds):
+    """The command line: the program, a range of seeds, devices, and a folder, which is made, for what fails."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--warpweave", default="target/release/warpweave", help="the program")
+    parser.add_argument("--seeds", default=seeds, help="FIRST:END")
+    parser.add_argument("--device", default="host", help="such as host,emulator,text")
+    parser.add_argument("--keep", type=pathlib.Path, help="a folder for models and arrays that fail")
+    found = parser.parse_args()
+    found.seeds = range(*map(int, found.seeds.split(":")))
+    found.devices = found.device.split(",")
+    if found.keep:
+        found.keep.mkdir(parents=True, exist_ok=True)
+    return found
+
+
+def counted(seeds, check, where, words):
+    """How often each verdict came out: `check` gives one, and what was said of it, for a seed. `words` are verdicts as they are
+    printed, in their order; failures are printed with their seeds, refusals with their reasons."""
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        verdicts = list(pool.map(check, seeds))
+    for seed, (verdict, said) in zip(seeds, verdicts):
+        if verdict == "failed":
+            print(f"seed {seed} on {where}: {said}")
+    refused = collections.Counter(said for verdict, said in verdicts if verdict == "refused")
+    for reason, count in refused.most_common(5):
+        print(f"{where}: {count} refused: {reason}")
+    counts = collections.Counter(verdict for verdict, _ in verdicts)
+    print(f"{where}: " + ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items()), flush=True)
+    return counts
