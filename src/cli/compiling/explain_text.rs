@@ -137,20 +137,25 @@ pub fn comparison(name: &str, comparison: &Comparison) -> String {
             range.1
         );
     }
-    let all = comparison.ways.last().map_or(f64::NAN, |figures| figures.makespan);
-    let _ = writeln!(
-        text,
-        "| | tile over barrier: {}; over operator: {}; with prefetch: {}; with residency: {}; all over \
-         barrier with all: {}; over kernels that are fastest alone: {:.2}×; over a kernel an operator: {:.2}× | | | | | |",
-        win(comparison.tile_over_barrier),
-        win(comparison.tile_over_operator),
-        win(comparison.prefetch_over_tile),
-        win(comparison.residency_over_prefetch),
-        win(comparison.all_over_barrier),
-        comparison.fastest_alone / all,
-        one_by_one / all
-    );
+    let all = comparison.ways.last().map_or(0.0, |figures| figures.makespan);
+    let gains = [
+        ("tile over barrier", win(comparison.tile_over_barrier)),
+        ("tile over operator", win(comparison.tile_over_operator)),
+        ("prefetch over tile", win(comparison.prefetch_over_tile)),
+        ("residency over prefetch", win(comparison.residency_over_prefetch)),
+        ("all over barrier with all", win(comparison.all_over_barrier)),
+        ("all over kernels that are fastest alone", ratio(comparison.fastest_alone, all)),
+        ("all over a kernel an operator", ratio(one_by_one, all)),
+    ];
+    for (name, gain) in gains {
+        let _ = writeln!(text, "| | *{name}* | | | | {gain} | |");
+    }
     text
+}
+
+/// How many times as long one takes as another; nothing of what takes no time.
+fn ratio(longer: f64, shorter: f64) -> String {
+    if shorter > 0.0 { format!("{:.2}×", longer / shorter) } else { "–".to_owned() }
 }
 
 fn win(win: Win) -> String {

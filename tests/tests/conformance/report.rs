@@ -13,6 +13,9 @@ const HEAD: &str = "| Passes on | node | pytorch-converted | pytorch-operator |\
 
 const MISSES: &str = "| Reason | Where | Cases |";
 
+/// Cases that a row of the page names at most.
+const CASES_OF_A_ROW: usize = 8;
+
 /// Why a case that only a full run compiles does not pass.
 const NOT_COMPILED: &str = "not compiled yet: WARPWEAVE_FULL=1 BLESS=1";
 
@@ -116,7 +119,15 @@ impl Report {
         }
         let _ = write!(page, "{MISSES}\n|---|---|---|\n");
         for ((reason, runtimes), cases) in reasons {
-            let _ = writeln!(page, "| {reason} | {runtimes} | {}: {} |", cases.len(), cases.join(", "));
+            for part in cases.chunks(CASES_OF_A_ROW) {
+                let _ = writeln!(
+                    page,
+                    "| {reason} | {runtimes} | {} of {}: {} |",
+                    part.len(),
+                    cases.len(),
+                    part.join(", ")
+                );
+            }
         }
         page
     }
