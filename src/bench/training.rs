@@ -125,7 +125,8 @@ fn advance_microseconds(memory: &MemoryPlan, costs: &SyncCosts, arch: &GpuArch) 
     let of_move = |moved: StateMove| {
         costs.stream_launch.value + 2.0 * moved.bytes as f64 / arch.memory_bytes_per_microsecond.value
     };
-    memory.state_moves().into_iter().map(of_move).fold(0.0, |sum, move_| sum + move_)
+    // `sum` of no floats is -0.
+    memory.state_moves().into_iter().map(of_move).fold(0.0, |all, own| all + own)
 }
 
 /// The phase of an rOperator: the last that it does work of. Where an update follows the reduction that gives its gradient, the

@@ -27,7 +27,8 @@ impl UnitTime {
     pub fn of(run: &Simulation) -> Self {
         let shares = run.shares();
         let gaps = run.units.iter().flat_map(|events| events.windows(2));
-        let gaps = gaps.map(|pair| (pair[1].start - pair[0].end).max(0.0)).fold(0.0, |sum, gap| sum + gap);
+        // `sum` of no floats is -0.
+        let gaps = gaps.map(|pair| (pair[1].start - pair[0].end).max(0.0)).fold(0.0, |all, own| all + own);
         let total = run.makespan * run.units.len() as f64;
         let dispatching = if total > 0.0 { gaps / total } else { 0.0 };
         let (running, waiting, signalling) = (shares.running, shares.waiting, shares.signalling);

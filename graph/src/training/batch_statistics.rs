@@ -28,7 +28,7 @@ pub(super) fn in_training(graph: &Graph) -> (Graph, Vec<RunningStatistic>) {
     for id in graph.nodes.ids() {
         let node = &graph.nodes[id];
         let variable = |input: usize| {
-            let value = named(graph, node.inputs.get(input).copied().flatten()?);
+            let value = behind_identities(graph, node.inputs.get(input).copied().flatten()?);
             matches!(graph.values[value].origin, Origin::Variable(_)).then_some(value)
         };
         let (Op::BatchNormalization(normalization), Some(mean), Some(variance)) = (&node.op, variable(3), variable(4))
@@ -53,8 +53,8 @@ pub(super) fn in_training(graph: &Graph) -> (Graph, Vec<RunningStatistic>) {
     (training, statistics)
 }
 
-/// What a value is called before identities give it further names.
-fn named(graph: &Graph, mut value: ValueId) -> ValueId {
+/// The value to which identities have given further names.
+fn behind_identities(graph: &Graph, mut value: ValueId) -> ValueId {
     while let Origin::Node(node, _) = graph.values[value].origin
         && let Op::Identity(_) = graph.nodes[node].op
         && let Some(same) = graph.nodes[node].inputs.first().copied().flatten()

@@ -151,33 +151,33 @@ fn check_classes(target: &Tensor, classes: ClassesRecord) -> Result<(), CliError
 
 /// Labels that are not ignored, and those of them that have the largest score along dimension 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Found {
+pub struct LabelCounts {
     /// Labels whose score is the largest, the first of equals.
     pub right: u64,
     /// All labels that count.
-    pub labels: u64,
+    pub all: u64,
 }
 
-impl Found {
+impl LabelCounts {
     /// Of one batch; `None` of scores without classes.
     pub fn of(scores: &Tensor, target: &Tensor, ignored: i64) -> Option<Self> {
         let shape = scores.shape();
         let classes = *shape.get(1)?;
         let inner: usize = shape[2..].iter().product();
         let (values, wanted) = (scores.to_f64(), target.to_i64());
-        let mut found = Self::default();
+        let mut counts = Self::default();
         for (at, class) in wanted.into_iter().enumerate().filter(|(_, class)| *class != ignored) {
             let (outer, place) = (at / inner.max(1), at % inner.max(1));
             let score = |class: usize| values[(outer * classes + class) * inner + place];
             let best = (0..classes).reduce(|best, class| if score(class) > score(best) { class } else { best })?;
-            found.right += u64::from(best as i64 == class);
-            found.labels += 1;
+            counts.right += u64::from(best as i64 == class);
+            counts.all += 1;
         }
-        Some(found)
+        Some(counts)
     }
 
     /// With those of another batch.
     pub fn with(self, other: Self) -> Self {
-        Self { right: self.right + other.right, labels: self.labels + other.labels }
+        Self { right: self.right + other.right, all: self.all + other.all }
     }
 }

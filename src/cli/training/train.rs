@@ -16,7 +16,7 @@ use warpweave::runtime::session::{Device, Session, open_bundle};
 use warpweave::training::samples;
 use warpweave::{ModelError, OpenError, OpenOptions, Source};
 
-use super::batches::{Batches, Found, Scalars};
+use super::batches::{Batches, LabelCounts, Scalars};
 use super::loss_curve::picture;
 use super::schedule::Schedule;
 use crate::cli::arguments::program::parse_threads;
@@ -258,17 +258,17 @@ impl Training<'_> {
 
     fn evaluate(&mut self, batches: &Batches, signature: &Signature) -> Result<Evaluation, CliError> {
         let target = signature.inputs.iter().position(|port| port.name == TARGET);
-        let (mut loss, mut weights, mut found) = (0.0, 0.0, None::<Found>);
+        let (mut loss, mut weights, mut counts) = (0.0, 0.0, None::<LabelCounts>);
         for turn in 0..batches.count() as u64 {
             // Nothing is learned: the session does not advance.
             let inputs = batches.step(turn, Scalars { rate: 0.0, seed: 0 });
             let outputs = self.session.run(&inputs)?;
             let mut weight = 1.0;
             if let (Some(classes), Some(scores), Some(target)) = (self.record.classes, outputs.get(1), target)
-                && let Some(part) = Found::of(scores, &inputs[target], classes.ignored)
+                && let Some(part) = LabelCounts::of(scores, &inputs[target], classes.ignored)
             {
-                weight = part.labels as f64;
-                found = Some(found.unwrap_or_default().with(part));
+                weight = part.all as f64;
+                counts = Some(counts.unwrap_or_default().with(part));
             }
             if weight > 0.0 {
                 loss += weight * outputs.first().map_or(f64::NAN, scalar);
@@ -278,7 +278,7 @@ impl Training<'_> {
         if weights == 0.0 {
             return Err(CliError::Usage("all labels to evaluate are ignored; give some that count".to_owned()));
         }
-        let accuracy = found.map(|Found { right, labels }| right as f64 / labels as f64);
+        let accuracy = counts.map(|counts| counts.right as f64 / counts.all as f64);
         Ok(Evaluation { loss: loss / weights, accuracy })
     }
 }
