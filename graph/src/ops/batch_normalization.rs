@@ -12,22 +12,39 @@ use crate::tensor::Tensor;
 use crate::types::{ElementType, TensorType, ValueType};
 
 /// `(x − mean) / √(variance + epsilon) · scale + bias` per channel of `[N, C, …]`. The inputs are x, scale, bias, mean and
-/// variance. Where those four are known and x is of singles, the product with the quotient and the sum are what is left. In training mean and variance are those of x, and the inputs' are blended with them to be the other outputs.
+/// variance. Where those four are known and x is of singles, the product with the quotient and the sum are what is left.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BatchNormalization {
     /// Added to the variance.
     pub epsilon: f32,
-    /// How much of mean and variance stays in training, if it is that.
-    pub momentum: Option<f32>,
+    /// How much of mean and variance stays where they are blended with those of a batch.
+    pub momentum: f32,
+    /// What x is normalised by.
+    pub statistics: Statistics,
 }
+
+/// Where mean and variance of a normalisation come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Statistics {
+    /// From the inputs.
+    Given,
+    /// From x. The inputs' are blended with them to be the other outputs.
+    OfBatch,
+}
+
+/// The momentum where a node names none.
+const MOMENTUM: f32 = 0.9;
 
 impl Operator for BatchNormalization {
     const NAME: &'static str = "BatchNormalization";
     const INPUTS: RangeInclusive<usize> = 5..=5;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        let momentum = attributes.float("momentum")?.unwrap_or(0.9);
-        let is_training = attributes.flag("training_mode")?.unwrap_or(false);
+        let momentum = attributes.float("momentum")?.unwrap_or(MOMENTUM);
+        let statistics = match attributes.flag("training_mode")? {
+            Some(true) => Statistics::OfBatch,
+            Some(false) | None => Statistics::Given,
+        };
         // Before opset 7 training is the default; exporters of that time say that they do not want it.
         if attributes.opset() < 7 && attributes.flag("is_test")? != Some(true) {
             let reason = "training is not supported: 1 is needed".to_owned();
@@ -37,21 +54,24 @@ impl Operator for BatchNormalization {
             let reason = "statistics per element are not supported".to_owned();
             return Err(AttributeError::Value { name: "spatial", reason });
         }
-        Ok(Self { epsilon: attributes.float("epsilon")?.unwrap_or(1e-5), momentum: is_training.then_some(momentum) })
+        Ok(Self { epsilon: attributes.float("epsilon")?.unwrap_or(1e-5), momentum, statistics })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        let epsilon = ("epsilon", Attribute::Float(self.epsilon));
-        let training = self
-            .momentum
-            .map(|momentum| [("momentum", Attribute::Float(momentum)), ("training_mode", Attribute::Int(1))]);
-        [epsilon].into_iter().chain(training.into_iter().flatten()).collect()
+        let mut attributes = vec![("epsilon", Attribute::Float(self.epsilon))];
+        if self.momentum != MOMENTUM {
+            attributes.push(("momentum", Attribute::Float(self.momentum)));
+        }
+        if self.statistics == Statistics::OfBatch {
+            attributes.push(("training_mode", Attribute::Int(1)));
+        }
+        attributes
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
         let data = context.tensor(0)?;
         elementwise::floating(data.element)?;
-        if context.outputs() > 1 && self.momentum.is_none() {
+        if context.outputs() > 1 && self.statistics == Statistics::Given {
             return Err(InferError::Unsupported("statistics as outputs belong to training".to_owned()));
         }
         let channels = data.shape.get(1).copied();
@@ -67,8 +87,8 @@ impl Operator for BatchNormalization {
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
-        if let Some(momentum) = self.momentum {
-            return self.train(momentum, context, inputs, program);
+        if self.statistics == Statistics::OfBatch {
+            return self.train(context, inputs, program);
         }
         let known = [1, 2, 3, 4].map(|input| context.constant(input).ok().flatten());
         let is_single = context.accepted(0).element == ElementType::F32;
@@ -132,13 +152,7 @@ impl BatchNormalization {
     }
 
     /// Appends x normalised by its own statistics, and the inputs' statistics blended with those.
-    fn train(
-        &self,
-        momentum: f32,
-        context: &Context,
-        inputs: &[Option<TensorId>],
-        program: &mut ProgramBuilder,
-    ) -> Vec<TensorId> {
+    fn train(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let data = context.accepted(0);
         let others: Vec<usize> = (0..data.shape.len()).filter(|&dimension| dimension != 1).collect();
         let moments = moments(program, inputs[0].expect("inference found x"), &others);
@@ -152,9 +166,9 @@ impl BatchNormalization {
             let element = program.ty(before).element;
             compose::map(program, [before, own[at]], element, |[before, own]| {
                 let literal = |value: f64| Scalar::literal(element, value);
-                let kept = before.binary(BinaryOp::Multiply, literal(f64::from(momentum)));
-                let fresh =
-                    own.cast(moments.element, element).binary(BinaryOp::Multiply, literal(1.0 - f64::from(momentum)));
+                let momentum = f64::from(self.momentum);
+                let kept = before.binary(BinaryOp::Multiply, literal(momentum));
+                let fresh = own.cast(moments.element, element).binary(BinaryOp::Multiply, literal(1.0 - momentum));
                 kept.binary(BinaryOp::Add, fresh)
             })
         });

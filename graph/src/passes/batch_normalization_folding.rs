@@ -4,6 +4,7 @@ use super::rewrite::{Operand, Patch, Replacement};
 use super::uses;
 use crate::ir::{Graph, Node, Origin};
 use crate::ops::Op;
+use crate::ops::batch_normalization::Statistics;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
 
@@ -19,7 +20,7 @@ pub fn batch_normalization_folding(graph: &Graph) -> Vec<Patch> {
 
 fn fold(graph: &Graph, node: &Node) -> Option<Replacement> {
     let Op::BatchNormalization(normalization) = &node.op else { return None };
-    if normalization.momentum.is_some() {
+    if normalization.statistics == Statistics::OfBatch {
         return None;
     }
     let constant = |node: &Node, input: usize| graph.constant_value(node.inputs.get(input).copied().flatten()?);

@@ -1,13 +1,17 @@
 //! Batch normalisation by the statistics of the batch, and running statistics by PyTorch's rule.
 
-use crate::arena::Id;
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::expr::{BinaryOp, Scalar};
 use crate::ir::{Graph, GraphOutput, NodeId, Origin, Value, ValueId};
+use crate::ops::batch_normalization::{BatchNormalization, Statistics};
 use crate::ops::{Op, compose};
 use crate::program::{ProgramBuilder, TensorId};
 
-/// How much of a running statistic the batch replaces.
-const MOMENTUM: f64 = 0.1;
+use super::error::TrainingError;
+
+/// The inputs of a normalisation that are mean and variance; its outputs of these are one and two.
+const STATISTICS: [usize; 2] = [3, 4];
 
 /// A running statistic and what it is of a batch.
 #[derive(Clone, PartialEq, Debug)]
@@ -16,41 +20,93 @@ pub(super) struct RunningStatistic {
     pub name: String,
     /// The position of the batch's own statistic among the graph's outputs.
     pub output: usize,
+    /// How much of it stays.
+    pub momentum: f64,
     /// What the batch's own statistic is multiplied by.
     pub factor: f64,
 }
 
 /// The graph with batch normalisations whose statistics are variables in training mode; the statistics of the batch become
 /// outputs behind all others.
-pub(super) fn in_training(graph: &Graph) -> (Graph, Vec<RunningStatistic>) {
+pub(super) fn in_training(graph: &Graph) -> Result<(Graph, Vec<RunningStatistic>), TrainingError> {
     let mut training = graph.clone();
-    let mut statistics = Vec::new();
+    let mut running = Vec::new();
+    let mut places = BTreeSet::new();
     for id in graph.nodes.ids() {
-        let node = &graph.nodes[id];
-        let variable = |input: usize| {
-            let value = behind_identities(graph, node.inputs.get(input).copied().flatten()?);
-            matches!(graph.values[value].origin, Origin::Variable(_)).then_some(value)
-        };
-        let (Op::BatchNormalization(normalization), Some(mean), Some(variance)) = (&node.op, variable(3), variable(4))
-        else {
-            continue;
-        };
-        if normalization.momentum.is_some() {
+        let Op::BatchNormalization(normalization) = &graph.nodes[id].op else { continue };
+        let Some([mean, variance]) = running_statistics(graph, id)? else { continue };
+        if reads_own_statistics(graph, id) {
             continue;
         }
-        let mut normalization = normalization.clone();
+        places.extend(STATISTICS.map(|input| (id, input)));
         // Nothing of what was before stays in the outputs: they are the batch's own.
-        normalization.momentum = Some(0.0);
-        training.nodes[id].op = Op::BatchNormalization(normalization);
-        let data = node.inputs.first().copied().flatten().and_then(|value| graph.values[value].ty.as_tensor());
-        let count = data.map_or(1, |data| data.shape.elements() / data.shape.get(1).copied().unwrap_or(1).max(1));
-        let unbiased = count as f64 / (count as f64 - 1.0).max(1.0);
-        for (position, (running, factor)) in [(1, (mean, 1.0)), (2, (variance, unbiased))] {
-            let output = own_statistic(&mut training, id, position, running);
-            statistics.push(RunningStatistic { name: graph.values[running].name.clone(), output, factor });
+        let own = BatchNormalization { momentum: 0.0, statistics: Statistics::OfBatch, ..normalization.clone() };
+        training.nodes[id].op = Op::BatchNormalization(own);
+        let momentum = f64::from(normalization.momentum);
+        for (position, value, factor) in [(1, mean, 1.0), (2, variance, unbiased(graph, id))] {
+            let output = own_statistic(&mut training, id, position, value);
+            running.push(RunningStatistic { name: graph.values[value].name.clone(), output, momentum, factor });
         }
     }
-    (training, statistics)
+    unshared(graph, &places)?;
+    Ok((training, running))
+}
+
+/// Mean and variance of a normalisation, if it keeps them.
+fn running_statistics(graph: &Graph, id: NodeId) -> Result<Option<[ValueId; 2]>, TrainingError> {
+    let inputs = &graph.nodes[id].inputs;
+    let values = STATISTICS.map(|input| inputs.get(input).copied().flatten());
+    let [Some(mean), Some(variance)] = values.map(|value| value.map(|value| behind_identities(graph, value))) else {
+        return Ok(None);
+    };
+    let name = |value: ValueId| graph.values[value].name.clone();
+    let apart = |kept, frozen| TrainingError::StatisticsApart {
+        node: graph.nodes[id].name.clone(),
+        kept: name(kept),
+        frozen: name(frozen),
+    };
+    match (&graph.values[mean].origin, &graph.values[variance].origin) {
+        (Origin::Variable(_), Origin::Variable(_)) => Ok(Some([mean, variance])),
+        (Origin::Variable(_), Origin::Constant(_)) => Err(apart(mean, variance)),
+        (Origin::Constant(_), Origin::Variable(_)) => Err(apart(variance, mean)),
+        _ => Ok(None),
+    }
+}
+
+/// Whether nodes read what a normalisation makes of its statistics.
+fn reads_own_statistics(graph: &Graph, id: NodeId) -> bool {
+    let own = graph.nodes[id].outputs.iter().skip(1);
+    let read = |value: &ValueId| graph.nodes.values().any(|node| node.inputs.contains(&Some(*value)));
+    own.into_iter().any(read)
+}
+
+/// What the variance of as many elements as a channel has is multiplied by to be unbiased.
+fn unbiased(graph: &Graph, id: NodeId) -> f64 {
+    let data = graph.nodes[id].inputs.first().copied().flatten().and_then(|value| graph.values[value].ty.as_tensor());
+    let count = data.map_or(1, |data| data.shape.elements() / data.shape.get(1).copied().unwrap_or(1).max(1));
+    count as f64 / (count as f64 - 1.0).max(1.0)
+}
+
+/// Refuses statistics that are read where they are no statistics: training would move them, too.
+fn unshared(graph: &Graph, places: &BTreeSet<(NodeId, usize)>) -> Result<(), TrainingError> {
+    let value =
+        |&(node, input): &(NodeId, usize)| Some((behind_identities(graph, graph.nodes[node].inputs[input]?), node));
+    let statistics: BTreeMap<ValueId, NodeId> = places.iter().filter_map(value).collect();
+    let others = graph.nodes.iter().filter(|(_, node)| !matches!(node.op, Op::Identity(_)));
+    for (id, node) in others {
+        for (input, value) in node.inputs.iter().enumerate().filter(|(input, _)| !places.contains(&(id, *input))) {
+            let Some(value) = value.map(|value| behind_identities(graph, value)) else { continue };
+            if let Some(&keeper) = statistics.get(&value) {
+                return Err(TrainingError::SharedStatistic {
+                    name: graph.values[value].name.clone(),
+                    keeper: graph.nodes[keeper].name.clone(),
+                    reader: node.name.clone(),
+                    input,
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The value to which identities have given further names.
@@ -64,13 +120,18 @@ fn behind_identities(graph: &Graph, mut value: ValueId) -> ValueId {
     value
 }
 
-/// Adds an output of a node that the graph gives, too; its position among those.
+/// Makes the graph give an output of a node, which may be a new one; its position among what the graph gives.
 fn own_statistic(graph: &mut Graph, node: NodeId, position: usize, running: ValueId) -> usize {
-    let ty = graph.values[running].ty.clone();
     let name = format!("{} of the batch", graph.values[running].name);
-    let value = graph.values.push(Value { name: name.clone(), ty, origin: Origin::Node(node, position) });
-    debug_assert_eq!(value.index() + 1, graph.values.len());
-    graph.nodes[node].outputs.push(value);
+    let value = match graph.nodes[node].outputs.get(position) {
+        Some(&value) => value,
+        None => {
+            let ty = graph.values[running].ty.clone();
+            let value = graph.values.push(Value { name: name.clone(), ty, origin: Origin::Node(node, position) });
+            graph.nodes[node].outputs.push(value);
+            value
+        }
+    };
     graph.outputs.push(GraphOutput { name, value });
     graph.outputs.len() - 1
 }
@@ -85,7 +146,7 @@ pub(super) fn update(
     let element = program.ty(running).element;
     let literal = |value: f64| Scalar::literal(element, value);
     compose::map(program, [running, own], element, |[running, own]| {
-        let fresh = own.binary(BinaryOp::Multiply, literal(MOMENTUM * statistic.factor));
-        running.binary(BinaryOp::Multiply, literal(1.0 - MOMENTUM)).binary(BinaryOp::Add, fresh)
+        let fresh = own.binary(BinaryOp::Multiply, literal((1.0 - statistic.momentum) * statistic.factor));
+        running.binary(BinaryOp::Multiply, literal(statistic.momentum)).binary(BinaryOp::Add, fresh)
     })
 }

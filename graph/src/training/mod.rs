@@ -6,10 +6,12 @@
 mod batch_statistics;
 mod clipping;
 mod dropout;
+mod error;
 mod loss;
 mod optimizer;
 mod step;
 
+pub use error::TrainingError;
 pub use loss::{Loss, LossError, Objective};
-pub use optimizer::Optimizer;
-pub use step::{LEARNING_RATE, LOSS, SEED, Step, StepOptions, TARGET, TrainingError, training_step};
+pub use optimizer::{OPTIMIZER_STATES, Optimizer};
+pub use step::{LEARNING_RATE, LOSS, SEED, Step, StepOptions, TARGET, training_step};

@@ -6,6 +6,9 @@ use crate::program::{ProgramBuilder, TensorId};
 use crate::tensor::Tensor;
 use crate::types::ElementType;
 
+/// What precedes the names of the states that optimizers keep.
+pub const OPTIMIZER_STATES: &str = "optimizer.";
+
 /// A rule by which tensors follow their gradients, with PyTorch's names and defaults.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Optimizer {
@@ -172,7 +175,7 @@ fn kept(program: &mut ProgramBuilder, kind: &str, name: &str, tensor: TensorId) 
     let ty = program.ty(tensor).clone();
     let zeros = Tensor::from_f64(ty.clone(), &vec![0.0; ty.shape.elements()]);
     let state = program.state(zeros);
-    program.names().tensors.insert(state, format!("optimizer.{kind}.{name}"));
+    program.names().tensors.insert(state, format!("{OPTIMIZER_STATES}{kind}.{name}"));
     state
 }
 
@@ -180,7 +183,7 @@ fn kept(program: &mut ProgramBuilder, kind: &str, name: &str, tensor: TensorId) 
 fn share_of_gradients(program: &mut ProgramBuilder, dampening: f64) -> TensorId {
     let literal = |value: f64| Scalar::literal(ElementType::F32, value);
     let state = program.state(Tensor::scalar(1f32));
-    program.names().tensors.insert(state, "optimizer.share_of_gradients".to_owned());
+    program.names().tensors.insert(state, format!("{OPTIMIZER_STATES}share_of_gradients"));
     let next = compose::map(program, [state], ElementType::F32, |[share]| {
         share.binary(BinaryOp::Multiply, literal(0.0)).binary(BinaryOp::Add, literal(1.0 - dampening))
     });
@@ -191,10 +194,9 @@ fn share_of_gradients(program: &mut ProgramBuilder, dampening: f64) -> TensorId 
 /// `1 − βⁿ` of each factor after n steps, this one among them: `β · (1 − βⁿ⁻¹) + (1 − β)`, in which nothing cancels.
 fn corrections(program: &mut ProgramBuilder, betas: [f64; 2]) -> [TensorId; 2] {
     let literal = |value: f64| Scalar::literal(ElementType::F32, value);
-    let names = ["optimizer.bias_correction1", "optimizer.bias_correction2"];
     [0, 1].map(|moment: usize| {
         let state = program.state(Tensor::scalar(0f32));
-        program.names().tensors.insert(state, names[moment].to_owned());
+        program.names().tensors.insert(state, format!("{OPTIMIZER_STATES}bias_correction{}", moment + 1));
         let beta = betas[moment];
         let next = compose::map(program, [state], ElementType::F32, |[before]| {
             before.binary(BinaryOp::Multiply, literal(beta)).binary(BinaryOp::Add, literal(1.0 - beta))

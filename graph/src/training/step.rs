@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::batch_statistics::{RunningStatistic, in_training, update};
 use super::clipping::clipped;
 use super::dropout::drawing;
-use super::loss::{LossError, Objective, as_loss};
-use super::optimizer::{Optimizer, Trained};
-use crate::autodiff::{AutodiffError, append_gradients};
+use super::error::TrainingError;
+use super::loss::{Objective, as_loss};
+use super::optimizer::{OPTIMIZER_STATES, Optimizer, Trained};
+use crate::autodiff::append_gradients;
 use crate::ir::{Graph, Origin as ValueOrigin};
-use crate::legible::legible;
 use crate::lower::lower_differentiable;
 use crate::ops::Op;
-use crate::passes::{self, InvalidRewrite};
+use crate::passes;
 use crate::program::{Origin, Origins, Phase, ProgramBuilder, Source, TensorId, TensorProgram};
 use crate::tensor::Tensor;
 use crate::types::{ElementType, Shape, TensorType};
@@ -26,6 +26,9 @@ pub const LEARNING_RATE: &str = "learning_rate";
 pub const SEED: &str = "seed";
 /// The name of the output, a scalar, that is the loss before the step.
 pub const LOSS: &str = "loss";
+
+/// The key of a safetensors file's header that is no tensor.
+const SAFETENSORS_METADATA: &str = "__metadata__";
 
 /// What a step is made of beside the model.
 #[derive(Clone, PartialEq, Debug)]
@@ -58,70 +61,13 @@ pub struct Step {
     pub warnings: Vec<String>,
 }
 
-/// Why there is no training step of a model.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum TrainingError {
-    /// The model has no such output.
-    #[error("the model has no output `{}`; it has {}", legible(.wanted), shown(.known))]
-    Output {
-        /// The name.
-        wanted: String,
-        /// The outputs that there are.
-        known: Vec<String>,
-    },
-    /// The output has no such loss.
-    #[error("output `{}`: {error}", legible(.output))]
-    Loss {
-        /// The output.
-        output: String,
-        /// Why.
-        error: LossError,
-    },
-    /// An input has a name that the step needs.
-    #[error("the model has an input `{}`, which is the name of an input of the step", legible(.0))]
-    Input(String),
-    /// An output's extents depend on data.
-    #[error("the extents of the model's outputs depend on data, which a training step does not support")]
-    Counted,
-    /// No tensor can be trained.
-    #[error("the model has no initializer of singles that could be trained")]
-    Nothing,
-    /// The loss does not depend on tensors.
-    #[error("the loss does not depend on {} by any differentiable path{}", shown(.tensors), ends(.nodes))]
-    NoPath {
-        /// The tensors.
-        tensors: Vec<String>,
-        /// The nodes that they go into whose results are no floating-point numbers.
-        nodes: Vec<String>,
-    },
-    /// There is no gradient.
-    #[error(transparent)]
-    Autodiff(#[from] AutodiffError),
-    /// A pass is wrong: an error of warpweave.
-    #[error(transparent)]
-    Rewrite(#[from] InvalidRewrite),
-}
-
-fn shown(names: &[String]) -> String {
-    const MOST: usize = 4;
-    let mut shown = names.iter().take(MOST).map(|name| format!("`{}`", legible(name))).collect::<Vec<_>>().join(", ");
-    if names.len() > MOST {
-        shown.push_str(&format!(" and {} more", names.len() - MOST));
-    }
-    shown
-}
-
-fn ends(nodes: &[String]) -> String {
-    if nodes.is_empty() { String::new() } else { format!(": it ends at {}", shown(nodes)) }
-}
-
 /// The training step of a graph whose variables are trained, or are running statistics.
 pub fn training_step(graph: &Graph, options: &StepOptions) -> Result<Step, TrainingError> {
     if !graph.counted.is_empty() {
         return Err(TrainingError::Counted);
     }
     let output = chosen_output(graph, options)?;
-    let (training, statistics) = in_training(graph);
+    let (training, statistics) = in_training(graph)?;
     let taken: &[&str] = match options.loss {
         Objective::Output => &[SEED, LEARNING_RATE],
         Objective::Loss(_) => &[SEED, TARGET, LEARNING_RATE],
@@ -162,6 +108,9 @@ pub fn training_step(graph: &Graph, options: &StepOptions) -> Result<Step, Train
         .collect();
     if trained.is_empty() {
         return Err(TrainingError::Nothing);
+    }
+    if let Some(name) = states.keys().find(|name| is_reserved(name)) {
+        return Err(TrainingError::Name(name.clone()));
     }
     let mut program = ProgramBuilder::extending(forward.clone());
     let seed = program.constant(Tensor::from_f64(program.ty(loss).clone(), &[1.0]));
@@ -232,6 +181,11 @@ fn set_origin(program: &mut ProgramBuilder, phase: Phase, operator: &str, name: 
 fn named_states(program: &TensorProgram) -> BTreeMap<String, TensorId> {
     let states = program.tensors.iter().filter(|(_, tensor)| matches!(tensor.source, Source::State(_)));
     states.filter_map(|(id, _)| Some((program.names.tensors.get(&id)?.clone(), id))).collect()
+}
+
+/// Whether files of states use a name for something else than an initializer.
+fn is_reserved(name: &str) -> bool {
+    name.starts_with(OPTIMIZER_STATES) || name == SAFETENSORS_METADATA
 }
 
 /// Tensors on which the loss does not depend, and the statements at which their paths end.

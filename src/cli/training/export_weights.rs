@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use warpweave::frontend::replace_initializers;
+use warpweave::graph::training::OPTIMIZER_STATES;
 use warpweave::runtime::checkpoint::Checkpoint;
 use warpweave::runtime::json::json;
 
@@ -30,15 +31,12 @@ pub struct Arguments {
     pub json: bool,
 }
 
-/// What precedes the names of what an optimizer keeps.
-const OPTIMIZER: &str = "optimizer.";
-
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     refuse_bundle(&arguments.model)?;
     output_paths::check([arguments.output.clone()], &[arguments.model.clone(), arguments.weights.clone()])?;
     let mut found = Checkpoint::read(&arguments.weights)?;
-    found.tensors.retain(|name, _| !name.starts_with(OPTIMIZER));
+    found.tensors.retain(|name, _| !name.starts_with(OPTIMIZER_STATES));
     let bytes = fs::read(&arguments.model).map_err(file_error("read", &arguments.model))?;
     let (written, replaced) = replace_initializers(&bytes, &found.tensors).map_err(|reason| {
         CliError::Usage(format!("{} cannot be given these tensors: {reason}", arguments.model.display()))

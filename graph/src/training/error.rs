@@ -1,0 +1,97 @@
+//! Why there is no training step.
+
+use super::loss::LossError;
+use crate::autodiff::AutodiffError;
+use crate::legible::legible;
+use crate::passes::InvalidRewrite;
+
+/// Why there is no training step of a model.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum TrainingError {
+    /// The model has no such output.
+    #[error("the model has no output `{}`; it has {}", legible(.wanted), shown(.known))]
+    Output {
+        /// The name.
+        wanted: String,
+        /// The outputs that there are.
+        known: Vec<String>,
+    },
+    /// The output has no such loss.
+    #[error("output `{}`: {error}", legible(.output))]
+    Loss {
+        /// The output.
+        output: String,
+        /// Why.
+        error: LossError,
+    },
+    /// An input has a name that the step needs.
+    #[error("the model has an input `{}`, which is the name of an input of the step", legible(.0))]
+    Input(String),
+    /// An output's extents depend on data.
+    #[error("the extents of the model's outputs depend on data, which a training step does not support")]
+    Counted,
+    /// No tensor can be trained.
+    #[error("the model has no initializer of singles that could be trained")]
+    Nothing,
+    /// The loss does not depend on tensors.
+    #[error("the loss does not depend on {} by any differentiable path{}", shown(.tensors), ends(.nodes))]
+    NoPath {
+        /// The tensors.
+        tensors: Vec<String>,
+        /// The nodes that they go into whose results are no floating-point numbers.
+        nodes: Vec<String>,
+    },
+    /// One of two running statistics is frozen.
+    #[error(
+        "node `{}`: `{}` is frozen and the other running statistic, `{}`, is not; freeze both, or neither",
+        legible(.node), legible(.frozen), legible(.kept)
+    )]
+    StatisticsApart {
+        /// The normalisation.
+        node: String,
+        /// The statistic that is kept up.
+        kept: String,
+        /// The one that is not.
+        frozen: String,
+    },
+    /// A running statistic is read as something else.
+    #[error(
+        "initializer `{}` is a running statistic of node `{}` and input {input} of node `{}`; a step changes statistics and \
+         trains parameters by different rules, so give each its own initializer, or freeze it",
+        legible(.name), legible(.keeper), legible(.reader)
+    )]
+    SharedStatistic {
+        /// The initializer.
+        name: String,
+        /// The normalisation that keeps it.
+        keeper: String,
+        /// A node that reads it otherwise.
+        reader: String,
+        /// Which input of that node it is.
+        input: usize,
+    },
+    /// An initializer's name means something else in files of states.
+    #[error(
+        "initializer `{}` cannot be trained under this name, which saved states use for something else; rename it, or freeze it"
+    , legible(.0))]
+    Name(String),
+    /// There is no gradient.
+    #[error(transparent)]
+    Autodiff(#[from] AutodiffError),
+    /// A pass is wrong: an error of warpweave.
+    #[error(transparent)]
+    Rewrite(#[from] InvalidRewrite),
+}
+
+fn shown(names: &[String]) -> String {
+    const MOST: usize = 4;
+    let mut shown = names.iter().take(MOST).map(|name| format!("`{}`", legible(name))).collect::<Vec<_>>().join(", ");
+    if names.len() > MOST {
+        shown.push_str(&format!(" and {} more", names.len() - MOST));
+    }
+    shown
+}
+
+fn ends(nodes: &[String]) -> String {
+    if nodes.is_empty() { String::new() } else { format!(": it ends at {}", shown(nodes)) }
+}
