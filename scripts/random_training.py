@@ -57,7 +57,7 @@ class Builder:
     def __init__(self, seed, attempt):
         self.random = random.Random(seed)
         self.numbers = numpy.random.default_rng([seed, attempt])
-        self.nodes, self.weights, self.inputs = [], {}, {}
+        self.nodes, self.weights, self.statistics, self.inputs = [], {}, {}, {}
 
     def node(self, op, inputs, outputs=1, **attributes):
         names = [f"t{len(self.nodes)}_{at}" for at in range(outputs)]
@@ -69,6 +69,11 @@ class Builder:
         fan = max(1, int(numpy.prod(shape[1:])))
         scale = scale or 1.0 / numpy.sqrt(fan)
         self.weights[name] = (around + scale * self.numbers.standard_normal(shape)).astype(numpy.float32)
+        return name
+
+    def statistic(self, array):
+        name = f"s{len(self.statistics)}"
+        self.statistics[name] = array
         return name
 
     def constant(self, values, element=numpy.int64):
@@ -168,11 +173,18 @@ class Builder:
 
     def batch_normalised(self, value, shape):
         channels = shape[1]
-        kept = [self.constant(numpy.full(channels, value), numpy.float32) for value in (0.1, 1.3)]
-        scale = self.weight(channels, around=1.0, scale=0.2)
-        if self.random.random() < 0.5:
-            return self.node("InstanceNormalization", [value, scale, self.weight(channels)]), shape
-        return self.node("BatchNormalization", [value, scale, self.weight(channels), *kept]), shape
+        kept = [numpy.full(channels, value, numpy.float32) for value in (0.1, 1.3)]
+        scale, bias = self.weight(channels, around=1.0, scale=0.2), self.weight(channels)
+        kind = self.random.choice(["of instances", "as in inference", "of batches"])
+        if kind == "of instances":
+            return self.node("InstanceNormalization", [value, scale, bias]), shape
+        if kind == "as in inference":
+            constants = [self.constant(array, numpy.float32) for array in kept]
+            return self.node("BatchNormalization", [value, scale, bias, *constants]), shape
+        names = [self.statistic(array) for array in kept]
+        found, *_ = self.node("BatchNormalization", [value, scale, bias, *names], outputs=3, training_mode=1,
+                              momentum=self.random.choice([0.5, 0.9, 0.99]))
+        return found, shape
 
     def pooled(self, value, shape):
         _, channels, height, width = shape
@@ -288,6 +300,7 @@ class Example:
     model: onnx.ModelProto
     inputs: dict
     weights: dict
+    statistics: dict
     loss: str
     target: numpy.ndarray
     optimizer: str
@@ -314,11 +327,12 @@ def example(seed, attempt):
     given = builder.inputs.items()
     inputs = [helper.make_tensor_value_info(name, ELEMENTS[array.dtype], array.shape) for name, array in given]
     outputs = [helper.make_tensor_value_info(output, TensorProto.FLOAT, shape)]
-    weights = [numpy_helper.from_array(array, name) for name, array in builder.weights.items()]
-    graph = helper.make_graph(builder.nodes, "random", inputs, outputs, weights)
+    initializers = {**builder.weights, **builder.statistics}
+    given = [numpy_helper.from_array(array, name) for name, array in initializers.items()]
+    graph = helper.make_graph(builder.nodes, "random", inputs, outputs, given)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
     onnx.checker.check_model(model)
-    return Example(model, builder.inputs, builder.weights, loss, target, builder.random.choice(OPTIMIZERS), numbers)
+    return Example(model, builder.inputs, builder.weights, builder.statistics, loss, target, builder.random.choice(OPTIMIZERS), numbers)
 
 
 class Peer:
@@ -338,7 +352,7 @@ class Peer:
         self.own = own
 
     def loss(self, weights):
-        found = self.session.run(None, {**self.own.inputs, **weights})[0].astype(numpy.float64)
+        found = self.session.run(None, {**self.own.inputs, **self.own.statistics, **weights})[0].astype(numpy.float64)
         target = self.own.target
         if self.own.loss == "mse":
             return ((found - target) ** 2).mean()
