@@ -301,6 +301,24 @@ mod x86 {
         }
     }
 
+    /// The lanes of each set of them, side by side.
+    static PLACES_OF_LANES: [[u8; 8]; 256] = {
+        let mut places = [[0; 8]; 256];
+        let mut lanes = 0;
+        while lanes < 256 {
+            let (mut lane, mut count) = (0, 0);
+            while lane < 8 {
+                if lanes >> lane & 1 == 1 {
+                    places[lanes][count] = lane;
+                    count += 1;
+                }
+                lane += 1;
+            }
+            lanes += 1;
+        }
+        places
+    };
+
     #[inline(always)]
     unsafe fn sum(vector: __m256) -> f32 {
         unsafe {
@@ -334,7 +352,77 @@ mod x86 {
         _mm256_min_ps,
         or_nan,
         _mm256_fmadd_ps,
-        sum
+        sum,
+        #[inline(always)]
+        fn load_part(values: &[f32]) -> Self {
+            assert!(values.len() <= 8, "no more than a vector");
+            // Lanes behind the last are not read.
+            unsafe {
+                let lanes = _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0);
+                let first = _mm256_cmpgt_epi32(_mm256_set1_epi32(values.len() as i32), lanes);
+                _mm256_maskload_ps(values.as_ptr(), first)
+            }
+        },
+        #[inline(always)]
+        fn store_part(self, values: &mut [f32]) {
+            assert!(values.len() <= 8, "no more than a vector");
+            let (fours, rest) = values.as_chunks_mut::<4>();
+            let (mut half, mut at) = (unsafe { _mm256_castps256_ps128(self) }, 0);
+            while at < fours.len() {
+                unsafe { _mm_storeu_ps(fours[at].as_mut_ptr(), half) };
+                half = unsafe { _mm256_extractf128_ps::<1>(self) };
+                at += 1;
+            }
+            let (twos, rest) = rest.as_chunks_mut::<2>();
+            if let [two] = twos {
+                unsafe { _mm_storel_epi64(two.as_mut_ptr().cast(), _mm_castps_si128(half)) };
+                half = unsafe { _mm_movehl_ps(half, half) };
+            }
+            if let [one] = rest {
+                *one = unsafe { _mm_cvtss_f32(half) };
+            }
+        },
+        #[inline(always)]
+        fn store_some(self, lanes: u32, values: &mut [f32]) {
+            let places = &PLACES_OF_LANES[lanes as usize];
+            let found = unsafe {
+                let places = _mm256_cvtepu8_epi32(_mm_loadl_epi64(places.as_ptr().cast()));
+                _mm256_permutevar8x32_ps(self, places)
+            };
+            found.store(values);
+        },
+        #[inline(always)]
+        fn copy(values: &[f32], out: &mut [f32]) {
+            let count = values.len();
+            assert_eq!(count, out.len(), "slices of the same length");
+            if count < 8 {
+                return Self::load_part(values).store_part(out);
+            }
+            let mut at = 0;
+            while at + 8 <= count {
+                Self::load(&values[at..]).store(&mut out[at..]);
+                at += 8;
+            }
+            // The last vector overlaps the one before it.
+            Self::load(&values[count - 8..]).store(&mut out[count - 8..]);
+        },
+        #[inline(always)]
+        fn gather(values: &[f32], places: &Places, fill: f32, out: &mut [f32]) {
+            let (values, fill) = (&values[..places.end], Self::splat(fill));
+            let (halves, _) = places.all[..places.vectors].as_flattened().as_chunks::<8>();
+            let mut half = 0;
+            while half < halves.len() {
+                // Every place that is not negative is inside, and no others are read.
+                let found = unsafe {
+                    let places = _mm256_loadu_si256(halves[half].as_ptr().cast());
+                    let are_places = _mm256_cmpgt_epi32(places, _mm256_set1_epi32(-1));
+                    let are_places = _mm256_castsi256_ps(are_places);
+                    _mm256_mask_i32gather_ps::<4>(fill, values.as_ptr(), places, are_places)
+                };
+                found.store(&mut out[half * 8..]);
+                half += 1;
+            }
+        }
     );
     vector!(
         __m512,
