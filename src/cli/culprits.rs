@@ -52,6 +52,7 @@ pub fn culprits(error: &CliError) -> Vec<Value> {
         | CliError::Zoo(_)
         | CliError::Arch(_)
         | CliError::WrongOutputs(_)
+        | CliError::StandardOutput(_)
         | CliError::Bench(_)
         | CliError::Lab(_) => Vec::new(),
     }

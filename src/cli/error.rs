@@ -58,6 +58,9 @@ pub enum CliError {
         /// The reason.
         source: std::io::Error,
     },
+    /// A result cannot be printed.
+    #[error("cannot write the result to standard output: {0}; check where it goes and the space left there")]
+    StandardOutput(std::io::Error),
     /// A device's constants cannot be read or written.
     #[error(transparent)]
     Arch(#[from] ArchFileError),
@@ -324,7 +327,7 @@ impl CliError {
             Self::Open(OpenError::Bundle(error)) => error.code(),
             Self::Open(OpenError::Session(error)) => error.code(),
             Self::Open(OpenError::NoCompiler(_)) => "device-compiler",
-            Self::Zoo(models::ModelError::Write { .. }) | Self::File { .. } => "file",
+            Self::Zoo(models::ModelError::Write { .. }) | Self::File { .. } | Self::StandardOutput(_) => "file",
             Self::Zoo(
                 models::ModelError::Unknown { .. } | models::ModelError::Batch { .. } | models::ModelError::Form { .. },
             ) => "benchmark-model",
@@ -401,6 +404,7 @@ impl CliError {
             Self::NotFinite { .. } => EXIT_CHECK,
             Self::Zoo(_)
             | Self::File { .. }
+            | Self::StandardOutput(_)
             | Self::Arch(_)
             | Self::Npz(_)
             | Self::Npy { .. }

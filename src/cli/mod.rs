@@ -143,7 +143,7 @@ pub fn main() -> ExitCode {
         Command::Microbench(arguments) => microbench::execute(&arguments, &output),
         Command::DeviceCompile(arguments) => device_compile::execute(&arguments),
     };
-    match result {
+    match result.and_then(|passed| output.written().map(|()| passed)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(error::EXIT_CHECK),
         Err(error) => {

@@ -1,7 +1,8 @@
 //! What a command says, and where.
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -15,12 +16,14 @@ use super::interrupt;
 /// The writer of results and messages.
 pub struct Output {
     json: bool,
+    /// Why a part of a result could not be written, the first time.
+    unwritten: Mutex<Option<io::Error>>,
 }
 
 impl Output {
     /// Results as text, or as JSON.
     pub fn new(json: bool) -> Self {
-        Self { json }
+        Self { json, unwritten: Mutex::new(None) }
     }
 
     /// Prints a result: as JSON with its schema's name, or as text.
@@ -34,16 +37,35 @@ impl Output {
         } else {
             text.trim_end().to_owned()
         };
-        let mut stdout = std::io::stdout().lock();
-        // A reader that has gone away needs no result.
-        let _ = writeln!(stdout, "{printed}");
+        self.print(&printed);
     }
 
     /// Prints a part of a result as it comes; JSON has it in the whole.
     pub fn line(&self, text: &str) {
         if !self.json {
-            let _ = writeln!(std::io::stdout().lock(), "{text}");
+            self.print(text);
         }
+    }
+
+    fn print(&self, text: &str) {
+        let mut stdout = io::stdout().lock();
+        self.keep(writeln!(stdout, "{text}").and_then(|()| stdout.flush()));
+    }
+
+    /// Remembers why a part of a result could not be written. A reader that has gone away needs no result.
+    pub fn keep(&self, written: io::Result<()>) {
+        let mut unwritten = self.unwritten.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = written
+            && error.kind() != ErrorKind::BrokenPipe
+        {
+            unwritten.get_or_insert(error);
+        }
+    }
+
+    /// Whether all results could be written.
+    pub fn written(&self) -> Result<(), CliError> {
+        let unwritten = self.unwritten.lock().unwrap_or_else(PoisonError::into_inner).take();
+        unwritten.map_or(Ok(()), |error| Err(CliError::StandardOutput(error)))
     }
 
     /// Says something that the user should know.
@@ -76,7 +98,7 @@ pub struct Progress(Option<ProgressBar>);
 impl Progress {
     /// A bar of this many stages.
     pub fn new(stages: usize) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
+        let bar = io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(stages as u64);
             let style = ProgressStyle::with_template("{spinner} [{bar:30}] {pos}/{len} {elapsed} {msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));

@@ -1,5 +1,6 @@
 //! Mistakes on the command line, as its parser finds them.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
@@ -10,10 +11,9 @@ use super::output::Output;
 
 /// Prints what the parser says: help and version, or a mistake, as JSON too where --json is among the arguments.
 pub fn report(error: &clap::Error) -> ExitCode {
-    // A reader that has gone away needs no message.
-    let _ = error.print();
+    let printed = error.print();
     if !error.use_stderr() {
-        return ExitCode::SUCCESS;
+        return printed_help(printed);
     }
     if std::env::args_os().any(|argument| argument == "--json") {
         let text = error.render().to_string();
@@ -24,6 +24,18 @@ pub fn report(error: &clap::Error) -> ExitCode {
         Output::new(true).result("error", &json!({"error": value}), "");
     }
     ExitCode::from(EXIT_USAGE)
+}
+
+fn printed_help(printed: io::Result<()>) -> ExitCode {
+    let output = Output::new(false);
+    output.keep(printed.and_then(|()| io::stdout().flush()));
+    match output.written() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output.error(&error);
+            error.exit_code()
+        }
+    }
 }
 
 fn culprits(error: &clap::Error) -> Vec<Value> {
