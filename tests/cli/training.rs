@@ -161,6 +161,11 @@ fn rates_and_threads_that_mean_nothing_are_refused() {
         ("--lr", "-1", "0 or more"),
         ("--lr", "inf", "0 or more"),
         ("--threads", "0", "one thread"),
+        ("--lr-schedule", "step:2.5:0.5", "`2.5` is no number of steps"),
+        ("--lr-schedule", "step:0:0.5", "`0` is no number of steps"),
+        ("--lr-schedule", "step:1:-1", "`-1` is not 0 or more"),
+        ("--lr-schedule", "linear:nan", "`nan` is not 0 or more"),
+        ("--lr-schedule", "cosine:0:1", "expected constant"),
     ] {
         let output = crate::support::tool::tool(&["train", &step, "--data", &data, option, value]);
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
