@@ -47,7 +47,9 @@ pub fn culprits(error: &CliError) -> Vec<Value> {
         CliError::Checkpoint(CheckpointError::File { path, .. } | CheckpointError::Format { path, .. }) => {
             vec![file(path)]
         }
-        CliError::NotFinite { step, .. } => vec![json!({"kind": "step", "name": step.to_string()})],
+        CliError::NotFinite { step, .. } | CliError::Interrupted { step, .. } => {
+            vec![json!({"kind": "step", "name": step.to_string()})]
+        }
         CliError::Open(_)
         | CliError::Zoo(_)
         | CliError::Arch(_)

@@ -35,6 +35,7 @@ const EXIT_DEVICE_FAULT: u8 = 5;
 const EXIT_TIME_OUT: u8 = 6;
 const EXIT_INDEX: u8 = 7;
 const EXIT_DAMAGE: u8 = 8;
+const EXIT_INTERRUPTED: u8 = 130;
 
 /// Whether all checks of a command have passed.
 pub type Passed = bool;
@@ -182,6 +183,14 @@ pub enum CliError {
         /// Where the first such value was found.
         first: String,
     },
+    /// Somebody has ended a training run.
+    #[error("the run was interrupted after step {step}; {}", going_on(saved.as_deref()))]
+    Interrupted {
+        /// The last step that was taken, from 1.
+        step: u64,
+        /// Where it is saved what was learned.
+        saved: Option<PathBuf>,
+    },
     /// Options contradict one another.
     #[error("{0}")]
     Usage(String),
@@ -193,6 +202,14 @@ pub enum CliError {
         /// Why, and what to do.
         reason: String,
     },
+}
+
+/// How an interrupted run goes on.
+fn going_on(saved: Option<&Path>) -> String {
+    saved.map_or_else(
+        || "nothing is saved: give --save a file to go on from".to_owned(),
+        |path| format!("go on with --resume {}", path.display()),
+    )
 }
 
 /// How an array becomes one of another type.
@@ -312,6 +329,7 @@ impl CliError {
             Self::Open(OpenError::Model(ModelError::Training(_))) => "training",
             Self::Checkpoint(_) => "checkpoint",
             Self::NotFinite { .. } => "not-finite",
+            Self::Interrupted { .. } => "interrupted",
             Self::Open(OpenError::Build(error)) => match error {
                 BuildError::Compile(CompileError::Lower(_)) | BuildError::NoKernels { .. } => "model-unsupported",
                 BuildError::Compile(CompileError::Pass(_)) => "program",
@@ -402,6 +420,7 @@ impl CliError {
             },
             Self::NoDevice { .. } => EXIT_ENVIRONMENT,
             Self::NotFinite { .. } => EXIT_CHECK,
+            Self::Interrupted { .. } => EXIT_INTERRUPTED,
             Self::Zoo(_)
             | Self::File { .. }
             | Self::StandardOutput(_)

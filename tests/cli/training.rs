@@ -14,12 +14,12 @@ const LOSS: &str = "loss=cross_entropy";
 const OPTIMIZER: &str = "sgd,lr=0.1,momentum=0.9";
 
 /// A model of 9 rows of 4 numbers and 5 classes.
-fn scores() -> String {
+pub fn scores() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/training/options/scores.onnx").display().to_string()
 }
 
 /// A step of a model in a folder, compiled for the host.
-fn step(folder: &Folder, model: &str, name: &str, more: &[&str]) -> String {
+pub fn step(folder: &Folder, model: &str, name: &str, more: &[&str]) -> String {
     let path = folder.join(name).display().to_string();
     let arguments = ["compile", model, "-o", &path, "--target", "host", "--train", LOSS, "--optimizer", OPTIMIZER];
     succeed(&[&arguments, more].concat());
@@ -43,7 +43,8 @@ fn write_archive(folder: &Folder, name: &str, arrays: &[(&str, &Tensor)]) -> Str
 
 const TARGETS: [i64; 9] = [0, 1, 2, 3, 4, 0, 1, 2, -100];
 
-fn data(folder: &Folder) -> String {
+/// An archive of one batch for that model.
+pub fn data(folder: &Folder) -> String {
     archive(folder, "data.npz", |at| (at % 7) as f64 / 7.0 - 0.4, &TARGETS)
 }
 
