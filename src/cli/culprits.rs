@@ -64,7 +64,8 @@ fn of_import(error: &ImportError) -> Vec<Value> {
     match error {
         ImportError::File { path, .. } => vec![file(path)],
         ImportError::Limit { culprit, .. } => vec![named("model", culprit)],
-        ImportError::Decode(_) => Vec::new(),
+        ImportError::Decode { culprit, .. } => vec![named("file", culprit)],
+        ImportError::Tensor(_) => Vec::new(),
         ImportError::Invalid { culprit, reason } => vec![reasoned("value", culprit, reason)],
         ImportError::Choice { culprit, reason } => vec![reasoned("value", culprit, reason)],
         ImportError::Weight { tensor, error } => vec![reasoned("constant", tensor, &error.to_string())],

@@ -1,5 +1,7 @@
 //! What errors name: the culprit, the alternatives and the remedy, for people and as JSON.
 
+use std::fs;
+
 use warpweave::runtime::json::{self, Value};
 
 use crate::support::model_builder::{COMPLEX64, F32, STRING, node, value, write};
@@ -63,6 +65,22 @@ fn mistakes_on_the_command_line_have_culprits() {
     assert_eq!(told(2, &["rum"])["culprits"][0]["known"][0], "run");
     let output = tool(&["--help"]);
     assert!(output.status.success() && output.stderr.is_empty());
+}
+
+#[test]
+fn what_is_no_model_is_named() {
+    let folder = Folder::new();
+    let [text, empty] = [("text.onnx", "no model"), ("empty.onnx", "")].map(|(name, content)| {
+        fs::write(folder.join(name), content).expect("the file can be written");
+        folder.join(name).display().to_string()
+    });
+    for (path, code) in [(&text, "model-decode"), (&empty, "model-invalid")] {
+        for arguments in [&["inspect", path][..], &["run", path], &["compile", path, "--target", "host"]] {
+            let message = fail(3, code, arguments);
+            assert!(message.contains(path.as_str()), "{arguments:?}: {message}");
+        }
+    }
+    assert_eq!(told(3, &["inspect", &text])["culprits"][0]["name"], text.as_str());
 }
 
 #[test]
