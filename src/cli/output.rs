@@ -37,7 +37,9 @@ impl Output {
         } else {
             text.trim_end().to_owned()
         };
-        self.print(&printed);
+        if !printed.is_empty() {
+            self.print(&printed);
+        }
     }
 
     /// Prints a part of a result as it comes; JSON has it in the whole.

@@ -326,6 +326,30 @@ fn data_that_a_step_cannot_take_is_refused() {
 }
 
 #[test]
+fn a_step_takes_inputs_without_elements() {
+    let folder = Folder::new();
+    let nodes = vec![
+        node("ReduceSum", &["x"], "none"),
+        node("MatMul", &["z", "w"], "product"),
+        node("Add", &["product", "none"], "y"),
+    ];
+    let inputs = vec![value("x", F32, &["0", "3"]), value("z", F32, &["2", "3"])];
+    let outputs = vec![value("y", F32, &["2", "3"])];
+    let weights = [Weight::singles("w", &[3, 3], &[0.5; 9])];
+    let model = model_builder::write_with(&folder, "empty.onnx", inputs, nodes, outputs, &weights);
+    let step = step(&folder, &model, "empty.weave", &[]);
+    let singles = |rows: usize| Tensor::from_f64(TensorType::new(ElementType::F32, [rows, 3]), &vec![0.5; rows * 3]);
+    let target = Tensor::from_i64(TensorType::new(ElementType::I64, [2]), &[0, 2]);
+    let data = |rows: usize| {
+        let (x, z) = (singles(rows), singles(2));
+        write_archive(&folder, "empty.npz", &[("in_x", &x), ("in_z", &z), ("target", &target)])
+    };
+    succeed(&["train", &step, "--data", &data(0), "--steps", "2"]);
+    let message = fail(2, "input", &["train", &step, "--data", &data(2)]);
+    assert!(message.contains("must be f32[0x3] and is f32[2x3]; give an array of that shape"), "{message}");
+}
+
+#[test]
 fn a_loss_that_is_no_number_is_not_learned_from() {
     let folder = Folder::new();
     let step = step(&folder, &scores(), "step.weave", &[]);
