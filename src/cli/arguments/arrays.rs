@@ -227,7 +227,11 @@ fn test_data(folder: &Path) -> Result<BTreeMap<String, Tensor>, CliError> {
     let mut arrays = BTreeMap::new();
     for (path, name, array) in tensors(folder, "input")? {
         if name.is_empty() {
-            let text = format!("the tensor in {} has no name; give it with --input NAME=FILE.pb", path.display());
+            let text = format!(
+                "the tensor in {} has no name, so it is not known for which input it is; write the input's name into it, or give \
+                 an archive with in_NAME for each input, as numpy.savez writes it",
+                path.display()
+            );
             return Err(CliError::Usage(text));
         }
         arrays.insert(format!("{INPUT}{name}"), array);
