@@ -60,6 +60,10 @@ fn mistakes_on_the_command_line_have_culprits() {
             "{error}"
         );
     }
+    for command in ["compile", "check"] {
+        let message = told(2, &[command, &path, "--target", "sm_12"])["message"].clone();
+        assert!(message.as_str().is_some_and(|text| text.contains("one of host, sm_80")), "{message}");
+    }
     let known = &told(2, &["run", &path, "--shape", "y=2x8"])["culprits"][0]["known"];
     assert_eq!(known.as_array().map(Vec::len), Some(2), "the input and the dimension: {known}");
     assert_eq!(told(2, &["rum"])["culprits"][0]["known"][0], "run");
@@ -81,6 +85,20 @@ fn what_is_no_model_is_named() {
         }
     }
     assert_eq!(told(3, &["inspect", &text])["culprits"][0]["name"], text.as_str());
+}
+
+#[test]
+fn help_speaks_of_what_a_command_takes() {
+    for (command, said, never) in [
+        ("explain", "constants of the GPU", "avx2"),
+        ("compile", "avx2", "BUNDLE>"),
+        ("reduce", "<MODEL>", "BUNDLE"),
+        ("run", "<MODEL|BUNDLE>", "avx2"),
+    ] {
+        let output = tool(&[command, "--help"]);
+        let help = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && help.contains(said) && !help.contains(never), "{command}: {help}");
+    }
 }
 
 #[test]

@@ -32,6 +32,7 @@ use crate::cli::output_paths::{self, TIMELINE_FILES};
 
 /// Arguments of `explain`.
 #[derive(Args)]
+#[command(mut_arg("arch", |arch| arch.help(ARCH_HELP)))]
 pub struct Arguments {
     /// An ONNX model
     #[arg(value_name = "MODEL")]
@@ -90,6 +91,10 @@ pub struct Arguments {
     #[arg(long)]
     pub json: bool,
 }
+
+/// What `explain` takes of the constants of devices.
+const ARCH_HELP: &str = "The constants of the GPU, as `doctor --calibrate` writes them; those of its generation stand in. Plans for \
+                         processors are not explained";
 
 /// How fine dependencies are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
