@@ -90,6 +90,15 @@ pub fn parse_threads(text: &str) -> Result<usize, String> {
     }
 }
 
+/// A number of vEUs, at least one.
+pub fn parse_units(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("one vEU is the least; leave the option out for as many as the plan has".to_owned()),
+        Ok(units) => Ok(units),
+        Err(error) => Err(format!("`{text}` is no number of vEUs: {error}")),
+    }
+}
+
 /// How a model is compiled; a bundle is compiled already.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelChoices {
