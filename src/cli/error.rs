@@ -131,7 +131,7 @@ pub enum CliError {
         how: &'static str,
     },
     /// An input has the wrong type.
-    #[error("the input `{}` must be {expected} and is {found}; {}", legible(name), conversion(expected, found))]
+    #[error("the input `{}` must be {expected} and is {found}", legible(name))]
     WrongInput {
         /// The name.
         name: String,
@@ -368,10 +368,11 @@ impl CliError {
 
     /// What to do, where the message does not say it.
     pub fn help(&self) -> Option<Cow<'static, str>> {
-        if let Self::Open(OpenError::Model(ModelError::Import(error))) = self {
-            return Some(error.remedy());
+        match self {
+            Self::Open(OpenError::Model(ModelError::Import(error))) => Some(error.remedy()),
+            Self::WrongInput { expected, found, .. } => Some(Cow::Owned(conversion(expected, found))),
+            _ => self.fixed_help().map(Cow::Borrowed),
         }
-        self.fixed_help().map(Cow::Borrowed)
     }
 
     fn fixed_help(&self) -> Option<&'static str> {

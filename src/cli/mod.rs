@@ -12,6 +12,7 @@ mod ops;
 mod output;
 mod output_paths;
 mod running;
+mod told;
 mod training;
 mod usage;
 

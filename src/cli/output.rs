@@ -9,9 +9,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use warpweave::runtime::json::{self, Value, json};
 use warpweave::runtime::new_file;
 
-use super::culprits::culprits;
 use super::error::{CliError, file_error};
 use super::interrupt;
+use super::told::ToldError;
 
 /// The writer of results and messages.
 pub struct Output {
@@ -82,15 +82,16 @@ impl Output {
 
     /// Says why there is no result.
     pub fn error(&self, error: &CliError) {
-        eprintln!("error[{}]: {error}", error.code());
-        if let Some(help) = error.help() {
-            eprintln!("  help: {help}");
-        }
+        let told = ToldError::of(error);
+        eprintln!("{}", told.text());
         if self.json {
-            let (code, help) = (error.code(), error.help());
-            let value = json!({"code": code, "message": error.to_string(), "help": help, "culprits": culprits(error)});
-            self.result("error", &json!({"error": value}), "");
+            self.told(&told);
         }
+    }
+
+    /// Prints what is told of an error to programs.
+    pub fn told(&self, error: &ToldError) {
+        self.result("error", &json!({"error": error.value()}), "");
     }
 }
 

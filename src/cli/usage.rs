@@ -8,6 +8,7 @@ use warpweave::runtime::json::{Value, json};
 
 use super::error::EXIT_USAGE;
 use super::output::Output;
+use super::told::ToldError;
 
 /// Prints what the parser says: help and version, or a mistake, as JSON too where --json is among the arguments.
 pub fn report(error: &clap::Error) -> ExitCode {
@@ -17,11 +18,12 @@ pub fn report(error: &clap::Error) -> ExitCode {
     }
     if std::env::args_os().any(|argument| argument == "--json") {
         let text = error.render().to_string();
-        let message = text.lines().next().unwrap_or_default();
-        let message = message.strip_prefix("error: ").unwrap_or(message);
-        let help = "`warpweave help COMMAND` lists what a command takes";
-        let value = json!({"code": "usage", "message": message, "help": help, "culprits": culprits(error)});
-        Output::new(true).result("error", &json!({"error": value}), "");
+        // A list of arguments may stand below what is said of them.
+        let message: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+        let message = message.join(" ");
+        let message = message.strip_prefix("error: ").unwrap_or(&message).to_owned();
+        let help = Some("`warpweave help COMMAND` lists what a command takes".to_owned());
+        Output::new(true).told(&ToldError { code: "usage", message, help, culprits: culprits(error) });
     }
     ExitCode::from(EXIT_USAGE)
 }

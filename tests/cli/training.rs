@@ -346,7 +346,7 @@ fn a_step_takes_inputs_without_elements() {
     };
     succeed(&["train", &step, "--data", &data(0), "--steps", "2"]);
     let message = fail(2, "input", &["train", &step, "--data", &data(2)]);
-    assert!(message.contains("must be f32[0x3] and is f32[2x3]; give an array of that shape"), "{message}");
+    assert!(message.contains("must be f32[0x3] and is f32[2x3]"), "{message}");
 }
 
 #[test]

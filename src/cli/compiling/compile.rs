@@ -30,6 +30,7 @@ use crate::cli::arguments::training::TrainingArguments;
 use crate::cli::error::{CliError, Passed, file_error};
 use crate::cli::output::{Output, Progress, write_file};
 use crate::cli::output_paths;
+use crate::cli::told::ToldError;
 
 /// Arguments of `compile`.
 #[derive(Args)]
@@ -292,8 +293,7 @@ impl Watcher<CliError> for Maker<'_> {
         }
         self.phases = PhaseTimes::default();
         self.output.warning(&format!("{target} is left out, the bundle is for the host alone: {error}"));
-        let (code, reason) = (error.code(), error.to_string());
-        self.left_out.push(json!({ "target": target.to_string(), "code": code, "reason": reason }));
+        self.left_out.push(json!({ "target": target.to_string(), "error": ToldError::of(&error).value() }));
         Ok(())
     }
 
