@@ -13,6 +13,7 @@ use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::cost::cpu::CpuArch;
 use warpweave_fusion::cost::estimate::EstimatedCost;
 use warpweave_fusion::partition::search::{FusionGroup, FusionLevel, Partition, SearchReport};
+use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::legible::legible;
 use warpweave_graph::pipeline::{Machine, Selection};
@@ -239,6 +240,21 @@ impl Build {
             }
             lowered => Ok(lowered?),
         }
+    }
+
+    /// Refuses what a build refuses of a partition for a GPU: nodes without kernels, and more rTasks than a plan may have.
+    pub fn check_kernels(
+        &self,
+        partition: &Partition,
+        options: &CompileOptions,
+        gpu: Target,
+    ) -> Result<(), BuildError> {
+        self.check_tasks(partition, BundleTarget::Gpu(gpu))?;
+        // Nodes have the same kernels in every plan, and one of a graph is made soonest.
+        let planning = PlanOptions { backend: BackendChoice::Only(Backend::CudaGraph), ..options.plan_options() };
+        let plan = self.prepared.plan(partition, options, &planning).plan;
+        let nodes = refused_nodes(&plan, partition, &self.prepared.program);
+        if nodes.is_empty() { Ok(()) } else { Err(BuildError::NoKernels { target: gpu, nodes }) }
     }
 
     fn unverified_part(

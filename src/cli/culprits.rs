@@ -2,13 +2,21 @@
 
 use std::path::Path;
 
+use warpweave::bench::BenchError;
+use warpweave::compiler::{CompileError, WithoutKernel};
 use warpweave::frontend::{ImportError, MissingShape, UnsupportedNode, UnsupportedTensor};
+use warpweave::graph::autodiff::AutodiffError;
+use warpweave::graph::training::TrainingError;
+use warpweave::lab::LabError;
+use warpweave::models;
+use warpweave::program_file::ProgramFileError;
 use warpweave::runtime::bundle::BundleError;
 use warpweave::runtime::checkpoint::CheckpointError;
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::npz::NpzError;
-use warpweave::runtime::session::SessionError;
-use warpweave::{BuildError, ModelError, OpenError, RefusedNode};
+use warpweave::runtime::nvrtc::NvrtcError;
+use warpweave::runtime::session::{IndexError, SessionError};
+use warpweave::{ArchFileError, BuildError, DeviceCompileError, ModelError, OpenError, RefusedNode, TimingsFileError};
 
 use super::error::CliError;
 
@@ -16,25 +24,31 @@ use super::error::CliError;
 /// has them.
 pub fn culprits(error: &CliError) -> Vec<Value> {
     match error {
-        CliError::Open(OpenError::Model(ModelError::Import(error))) => of_import(error),
-        CliError::Open(OpenError::Build(BuildError::NoKernels { nodes, .. })) => {
-            let node = |RefusedNode { node, reason }: &RefusedNode| reasoned("node", node, reason);
-            nodes.iter().map(node).collect()
-        }
-        CliError::Open(OpenError::Build(BuildError::Bundle(error)) | OpenError::Bundle(error)) => of_bundle(error),
-        CliError::Open(OpenError::Session(SessionError::Bundle(error))) => of_bundle(error),
-        CliError::Open(OpenError::Session(SessionError::Unavailable { device, reason }))
-        | CliError::NoDevice { device, reason } => vec![reasoned("device", &device.to_string(), reason)],
-        CliError::File { path, .. }
+        CliError::Open(error) => of_opening(error),
+        CliError::NoDevice { device, reason } => vec![reasoned("device", &device.to_string(), reason)],
+        CliError::Arch(ArchFileError::File { path, .. } | ArchFileError::Content { path, .. })
+        | CliError::Zoo(models::ModelError::Write { path, .. })
+        | CliError::Lab(LabError::File { path, .. } | LabError::Format { path, .. } | LabError::Version { path, .. })
+        | CliError::Bench(
+            BenchError::File { path, .. }
+            | BenchError::Results { path, .. }
+            | BenchError::Schema { path, .. }
+            | BenchError::Peer { path, .. }
+            | BenchError::NoPeer { path, .. },
+        )
+        | CliError::File { path, .. }
         | CliError::Npy { path, .. }
         | CliError::Tensor { path, .. }
         | CliError::ArchiveForArray { path, .. }
         | CliError::WrongKind { path, .. }
-        | CliError::OutputIsInput { output: path, .. }
-        | CliError::Npz(NpzError::File { path, .. } | NpzError::Archive { path, .. } | NpzError::OneArray { path }) => {
-            vec![file(path)]
+        | CliError::OutputIsInput { output: path, .. } => vec![file(path)],
+        CliError::Npz(error) => of_archive(error),
+        CliError::Zoo(models::ModelError::Unknown { name, nearest }) => {
+            vec![json!({"kind": "model", "name": name, "known": nearest})]
         }
-        CliError::Npz(NpzError::Array { path, name, .. }) => vec![json!({"kind": "array", "name": name}), file(path)],
+        CliError::Zoo(models::ModelError::Batch { model } | models::ModelError::Form { model }) => {
+            vec![named("model", model)]
+        }
         CliError::UnknownArray { path, name, inputs, outputs } => {
             let known: Vec<&String> = inputs.iter().chain(outputs).collect();
             vec![json!({"kind": "array", "name": name, "known": known}), file(path)]
@@ -47,13 +61,89 @@ pub fn culprits(error: &CliError) -> Vec<Value> {
         CliError::Checkpoint(CheckpointError::File { path, .. } | CheckpointError::Format { path, .. }) => {
             vec![file(path)]
         }
-        CliError::NotFinite { step, .. } => vec![json!({"kind": "step", "name": step.to_string()})],
-        CliError::Open(_)
-        | CliError::Zoo(_)
-        | CliError::Arch(_)
-        | CliError::WrongOutputs(_)
-        | CliError::Bench(_)
-        | CliError::Lab(_) => Vec::new(),
+        CliError::NotFinite { step, .. } | CliError::Interrupted { step, .. } => {
+            vec![json!({"kind": "step", "name": step.to_string()})]
+        }
+        CliError::StandardOutput(_) => vec![named("file", "standard output")],
+        CliError::WrongOutputs(_) => Vec::new(),
+    }
+}
+
+fn of_opening(error: &OpenError) -> Vec<Value> {
+    match error {
+        OpenError::Model(ModelError::Import(error)) => of_import(error),
+        OpenError::Model(ModelError::ProgramFile(error)) => match error {
+            ProgramFileError::File { path, .. } | ProgramFileError::Text { path, .. } => vec![file(path)],
+            ProgramFileError::Constants(error) => of_archive(error),
+        },
+        OpenError::Model(ModelError::Training(error)) => of_training(error),
+        OpenError::Build(error) => of_build(error),
+        OpenError::Bundle(error) => of_bundle(error),
+        OpenError::Session(error) => of_session(error),
+        OpenError::Model(ModelError::Rewrite(_) | ModelError::Program(_)) | OpenError::NoCompiler(_) => Vec::new(),
+    }
+}
+
+fn of_build(error: &BuildError) -> Vec<Value> {
+    match error {
+        BuildError::NoKernels { nodes, .. } => {
+            let node = |RefusedNode { node, reason }: &RefusedNode| reasoned("node", node, reason);
+            nodes.iter().map(node).collect()
+        }
+        BuildError::Compile(CompileError::Lower(WithoutKernel { error, place })) => {
+            vec![reasoned("node", place, &error.to_string())]
+        }
+        BuildError::Timings(
+            TimingsFileError::File { path, .. }
+            | TimingsFileError::Text { path, .. }
+            | TimingsFileError::Foreign { path, .. },
+        ) => vec![file(path)],
+        BuildError::Tasks { name, .. } => vec![named("value", name)],
+        BuildError::NoCompiler(target)
+        | BuildError::Registers { target, .. }
+        | BuildError::Device(
+            DeviceCompileError::Process { target, .. }
+            | DeviceCompileError::MemoryLimit { target, .. }
+            | DeviceCompileError::Crash { target, .. }
+            | DeviceCompileError::TimeLimit { target, .. }
+            | DeviceCompileError::Nvrtc(NvrtcError::Compile { target, .. }),
+        ) => vec![named("target", &target.to_string())],
+        BuildError::Bundle(error) => of_bundle(error),
+        BuildError::Compile(_) | BuildError::Device(_) | BuildError::Cubin(_) => Vec::new(),
+    }
+}
+
+fn of_training(error: &TrainingError) -> Vec<Value> {
+    match error {
+        TrainingError::Output { wanted, known } => vec![json!({"kind": "output", "name": wanted, "known": known})],
+        TrainingError::Loss { output, error } => vec![reasoned("output", output, &error.to_string())],
+        TrainingError::Input(name) => vec![named("input", name)],
+        TrainingError::NoPath { tensors, nodes } => {
+            let tensors = tensors.iter().map(|tensor| named("constant", tensor));
+            tensors.chain(nodes.iter().map(|node| named("node", node))).collect()
+        }
+        TrainingError::Autodiff(AutodiffError::Procedure { node }) => vec![named("node", node)],
+        TrainingError::Counted | TrainingError::Nothing | TrainingError::Rewrite(_) => Vec::new(),
+    }
+}
+
+fn of_session(error: &SessionError) -> Vec<Value> {
+    match error {
+        SessionError::Bundle(error) => of_bundle(error),
+        SessionError::Unavailable { device, reason } => vec![reasoned("device", &device.to_string(), reason)],
+        SessionError::Index(IndexError { tensor, .. }) => {
+            let kind = if tensor.input.is_some() { "input" } else { "value" };
+            vec![named(kind, tensor.name.as_ref().unwrap_or(&tensor.id.to_string()))]
+        }
+        SessionError::InputType { position, .. } => vec![named("input", &position.to_string())],
+        _ => Vec::new(),
+    }
+}
+
+fn of_archive(error: &NpzError) -> Vec<Value> {
+    match error {
+        NpzError::File { path, .. } | NpzError::Archive { path, .. } | NpzError::OneArray { path } => vec![file(path)],
+        NpzError::Array { path, name, .. } => vec![named("array", name), file(path)],
     }
 }
 
@@ -61,7 +151,8 @@ fn of_import(error: &ImportError) -> Vec<Value> {
     match error {
         ImportError::File { path, .. } => vec![file(path)],
         ImportError::Limit { culprit, .. } => vec![named("model", culprit)],
-        ImportError::Decode(_) => Vec::new(),
+        ImportError::Decode { culprit, .. } => vec![named("file", culprit)],
+        ImportError::Tensor(_) => Vec::new(),
         ImportError::Invalid { culprit, reason } => vec![reasoned("value", culprit, reason)],
         ImportError::Choice { culprit, reason } => vec![reasoned("value", culprit, reason)],
         ImportError::Weight { tensor, error } => vec![reasoned("constant", tensor, &error.to_string())],

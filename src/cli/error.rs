@@ -35,6 +35,7 @@ const EXIT_DEVICE_FAULT: u8 = 5;
 const EXIT_TIME_OUT: u8 = 6;
 const EXIT_INDEX: u8 = 7;
 const EXIT_DAMAGE: u8 = 8;
+const EXIT_INTERRUPTED: u8 = 130;
 
 /// Whether all checks of a command have passed.
 pub type Passed = bool;
@@ -58,6 +59,9 @@ pub enum CliError {
         /// The reason.
         source: std::io::Error,
     },
+    /// A result cannot be printed.
+    #[error("cannot write the result to standard output: {0}; check where it goes and the space left there")]
+    StandardOutput(std::io::Error),
     /// A device's constants cannot be read or written.
     #[error(transparent)]
     Arch(#[from] ArchFileError),
@@ -127,7 +131,7 @@ pub enum CliError {
         how: &'static str,
     },
     /// An input has the wrong type.
-    #[error("the input `{}` must be {expected} and is {found}; {}", legible(name), conversion(expected, found))]
+    #[error("the input `{}` must be {expected} and is {found}", legible(name))]
     WrongInput {
         /// The name.
         name: String,
@@ -179,6 +183,14 @@ pub enum CliError {
         /// Where the first such value was found.
         first: String,
     },
+    /// Somebody has ended a training run.
+    #[error("the run was interrupted after step {step}; {}", going_on(saved.as_deref()))]
+    Interrupted {
+        /// The last step that was taken, from 1.
+        step: u64,
+        /// Where it is saved what was learned.
+        saved: Option<PathBuf>,
+    },
     /// Options contradict one another.
     #[error("{0}")]
     Usage(String),
@@ -190,6 +202,14 @@ pub enum CliError {
         /// Why, and what to do.
         reason: String,
     },
+}
+
+/// How an interrupted run goes on.
+fn going_on(saved: Option<&Path>) -> String {
+    saved.map_or_else(
+        || "nothing is saved: give --save a file to go on from".to_owned(),
+        |path| format!("go on with --resume {}", path.display()),
+    )
 }
 
 /// How an array becomes one of another type.
@@ -309,6 +329,7 @@ impl CliError {
             Self::Open(OpenError::Model(ModelError::Training(_))) => "training",
             Self::Checkpoint(_) => "checkpoint",
             Self::NotFinite { .. } => "not-finite",
+            Self::Interrupted { .. } => "interrupted",
             Self::Open(OpenError::Build(error)) => match error {
                 BuildError::Compile(CompileError::Lower(_)) | BuildError::NoKernels { .. } => "model-unsupported",
                 BuildError::Compile(CompileError::Pass(_)) => "program",
@@ -324,7 +345,7 @@ impl CliError {
             Self::Open(OpenError::Bundle(error)) => error.code(),
             Self::Open(OpenError::Session(error)) => error.code(),
             Self::Open(OpenError::NoCompiler(_)) => "device-compiler",
-            Self::Zoo(models::ModelError::Write { .. }) | Self::File { .. } => "file",
+            Self::Zoo(models::ModelError::Write { .. }) | Self::File { .. } | Self::StandardOutput(_) => "file",
             Self::Zoo(
                 models::ModelError::Unknown { .. } | models::ModelError::Batch { .. } | models::ModelError::Form { .. },
             ) => "benchmark-model",
@@ -347,10 +368,11 @@ impl CliError {
 
     /// What to do, where the message does not say it.
     pub fn help(&self) -> Option<Cow<'static, str>> {
-        if let Self::Open(OpenError::Model(ModelError::Import(error))) = self {
-            return Some(error.remedy());
+        match self {
+            Self::Open(OpenError::Model(ModelError::Import(error))) => Some(error.remedy()),
+            Self::WrongInput { expected, found, .. } => Some(Cow::Owned(conversion(expected, found))),
+            _ => self.fixed_help().map(Cow::Borrowed),
         }
-        self.fixed_help().map(Cow::Borrowed)
     }
 
     fn fixed_help(&self) -> Option<&'static str> {
@@ -399,8 +421,10 @@ impl CliError {
             },
             Self::NoDevice { .. } => EXIT_ENVIRONMENT,
             Self::NotFinite { .. } => EXIT_CHECK,
+            Self::Interrupted { .. } => EXIT_INTERRUPTED,
             Self::Zoo(_)
             | Self::File { .. }
+            | Self::StandardOutput(_)
             | Self::Arch(_)
             | Self::Npz(_)
             | Self::Npy { .. }

@@ -1,7 +1,8 @@
-//! What a request to end does: the search that runs ends with the best that it has; at any other time, or when asked again,
-//! the process ends.
+//! What a request to end does: the search that runs ends with the best that it has, and training steps end with the one at
+//! hand; at any other time, or when asked again, the process ends.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use indicatif::ProgressBar;
 use warpweave::Interrupt;
@@ -10,11 +11,21 @@ use warpweave::runtime::unfinished::end_process;
 
 /// What a request has to know of the command that runs.
 struct Running {
-    search: Option<Interrupt>,
+    work: Option<Work>,
     progress: Option<ProgressBar>,
 }
 
-static RUNNING: Mutex<Running> = Mutex::new(Running { search: None, progress: None });
+/// What the first request from the keyboard ends early, with what there is by then.
+enum Work {
+    Search(Interrupt),
+    Steps(Steps),
+}
+
+/// Training steps. None is begun after a request.
+#[derive(Clone, Default)]
+pub struct Steps(Arc<AtomicBool>);
+
+static RUNNING: Mutex<Running> = Mutex::new(Running { work: None, progress: None });
 
 /// Handles requests from here on.
 pub fn handle() {
@@ -25,7 +36,33 @@ pub fn handle() {
 
 /// Searches that this interrupt ends are ended by the next request from the keyboard.
 pub fn ends(search: &Interrupt) {
-    with(|running| running.search = Some(search.clone()));
+    with(|running| running.work = Some(Work::Search(search.clone())));
+}
+
+/// What `take` makes of steps that the next request from the keyboard ends.
+pub fn in_steps<T>(take: impl FnOnce(&Steps) -> T) -> T {
+    let steps = Steps::default();
+    with(|running| running.work = Some(Work::Steps(steps.clone())));
+    let taken = take(&steps);
+    with(|running| running.work = None);
+    taken
+}
+
+impl Steps {
+    /// Whether somebody has asked.
+    pub fn are_interrupted(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Work {
+    /// Ends it early; what to say then. `None` if nothing runs, or if it has been asked already.
+    fn end(&self) -> Option<&'static str> {
+        match self {
+            Self::Search(search) => search.request().then_some("stopping the search: the best so far is kept"),
+            Self::Steps(Steps(asked)) => (!asked.swap(true, Ordering::Relaxed)).then_some("stopping after this step"),
+        }
+    }
 }
 
 /// The bar on which requests are answered.
@@ -39,16 +76,16 @@ fn with<T>(change: impl FnOnce(&mut Running) -> T) -> T {
 
 fn answer(request: Request, code: u8) {
     with(|running| {
-        let ends_search = || running.search.as_ref().is_some_and(Interrupt::request);
-        if request == Request::Interrupt && ends_search() {
-            running.say("stopping the search: the best so far is kept; interrupt again to end at once");
-        } else {
-            running.say("stopping; nothing unfinished is left behind");
-            if let Some(progress) = &running.progress {
-                progress.finish_and_clear();
-            }
-            end_process(code);
+        let work = running.work.as_ref().filter(|_| request == Request::Interrupt);
+        if let Some(text) = work.and_then(Work::end) {
+            running.say(&format!("{text}; interrupt again to end at once"));
+            return;
         }
+        running.say("stopping; nothing unfinished is left behind");
+        if let Some(progress) = &running.progress {
+            progress.finish_and_clear();
+        }
+        end_process(code);
     });
 }
 

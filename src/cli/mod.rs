@@ -12,6 +12,7 @@ mod ops;
 mod output;
 mod output_paths;
 mod running;
+mod told;
 mod training;
 mod usage;
 
@@ -143,7 +144,7 @@ pub fn main() -> ExitCode {
         Command::Microbench(arguments) => microbench::execute(&arguments, &output),
         Command::DeviceCompile(arguments) => device_compile::execute(&arguments),
     };
-    match result {
+    match result.and_then(|passed| output.written().map(|()| passed)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(error::EXIT_CHECK),
         Err(error) => {

@@ -1,26 +1,29 @@
 //! What a command says, and where.
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use warpweave::runtime::json::{self, Value, json};
 use warpweave::runtime::new_file;
 
-use super::culprits::culprits;
 use super::error::{CliError, file_error};
 use super::interrupt;
+use super::told::ToldError;
 
 /// The writer of results and messages.
 pub struct Output {
     json: bool,
+    /// Why a part of a result could not be written, the first time.
+    unwritten: Mutex<Option<io::Error>>,
 }
 
 impl Output {
     /// Results as text, or as JSON.
     pub fn new(json: bool) -> Self {
-        Self { json }
+        Self { json, unwritten: Mutex::new(None) }
     }
 
     /// Prints a result: as JSON with its schema's name, or as text.
@@ -34,16 +37,37 @@ impl Output {
         } else {
             text.trim_end().to_owned()
         };
-        let mut stdout = std::io::stdout().lock();
-        // A reader that has gone away needs no result.
-        let _ = writeln!(stdout, "{printed}");
+        if !printed.is_empty() {
+            self.print(&printed);
+        }
     }
 
     /// Prints a part of a result as it comes; JSON has it in the whole.
     pub fn line(&self, text: &str) {
         if !self.json {
-            let _ = writeln!(std::io::stdout().lock(), "{text}");
+            self.print(text);
         }
+    }
+
+    fn print(&self, text: &str) {
+        let mut stdout = io::stdout().lock();
+        self.keep(writeln!(stdout, "{text}").and_then(|()| stdout.flush()));
+    }
+
+    /// Remembers why a part of a result could not be written. A reader that has gone away needs no result.
+    pub fn keep(&self, written: io::Result<()>) {
+        let mut unwritten = self.unwritten.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = written
+            && error.kind() != ErrorKind::BrokenPipe
+        {
+            unwritten.get_or_insert(error);
+        }
+    }
+
+    /// Whether all results could be written.
+    pub fn written(&self) -> Result<(), CliError> {
+        let unwritten = self.unwritten.lock().unwrap_or_else(PoisonError::into_inner).take();
+        unwritten.map_or(Ok(()), |error| Err(CliError::StandardOutput(error)))
     }
 
     /// Says something that the user should know.
@@ -58,15 +82,16 @@ impl Output {
 
     /// Says why there is no result.
     pub fn error(&self, error: &CliError) {
-        eprintln!("error[{}]: {error}", error.code());
-        if let Some(help) = error.help() {
-            eprintln!("  help: {help}");
-        }
+        let told = ToldError::of(error);
+        eprintln!("{}", told.text());
         if self.json {
-            let (code, help) = (error.code(), error.help());
-            let value = json!({"code": code, "message": error.to_string(), "help": help, "culprits": culprits(error)});
-            self.result("error", &json!({"error": value}), "");
+            self.told(&told);
         }
+    }
+
+    /// Prints what is told of an error to programs.
+    pub fn told(&self, error: &ToldError) {
+        self.result("error", &json!({"error": error.value()}), "");
     }
 }
 
@@ -76,7 +101,7 @@ pub struct Progress(Option<ProgressBar>);
 impl Progress {
     /// A bar of this many stages.
     pub fn new(stages: usize) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
+        let bar = io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(stages as u64);
             let style = ProgressStyle::with_template("{spinner} [{bar:30}] {pos}/{len} {elapsed} {msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));

@@ -1,5 +1,6 @@
 //! Mistakes on the command line, as its parser finds them.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
@@ -7,23 +8,36 @@ use warpweave::runtime::json::{Value, json};
 
 use super::error::EXIT_USAGE;
 use super::output::Output;
+use super::told::ToldError;
 
 /// Prints what the parser says: help and version, or a mistake, as JSON too where --json is among the arguments.
 pub fn report(error: &clap::Error) -> ExitCode {
-    // A reader that has gone away needs no message.
-    let _ = error.print();
+    let printed = error.print();
     if !error.use_stderr() {
-        return ExitCode::SUCCESS;
+        return printed_help(printed);
     }
     if std::env::args_os().any(|argument| argument == "--json") {
         let text = error.render().to_string();
-        let message = text.lines().next().unwrap_or_default();
-        let message = message.strip_prefix("error: ").unwrap_or(message);
-        let help = "`warpweave help COMMAND` lists what a command takes";
-        let value = json!({"code": "usage", "message": message, "help": help, "culprits": culprits(error)});
-        Output::new(true).result("error", &json!({"error": value}), "");
+        // A list of arguments may stand below what is said of them.
+        let message: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+        let message = message.join(" ");
+        let message = message.strip_prefix("error: ").unwrap_or(&message).to_owned();
+        let help = Some("`warpweave help COMMAND` lists what a command takes".to_owned());
+        Output::new(true).told(&ToldError { code: "usage", message, help, culprits: culprits(error) });
     }
     ExitCode::from(EXIT_USAGE)
+}
+
+fn printed_help(printed: io::Result<()>) -> ExitCode {
+    let output = Output::new(false);
+    output.keep(printed.and_then(|()| io::stdout().flush()));
+    match output.written() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output.error(&error);
+            error.exit_code()
+        }
+    }
 }
 
 fn culprits(error: &clap::Error) -> Vec<Value> {

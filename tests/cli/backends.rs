@@ -167,3 +167,14 @@ fn a_model_of_two_kinds_is_compiled_inspected_and_run_as_segments() {
     let text = String::from_utf8_lossy(&tool(&["explain", &model, "--plan", "--backend", "auto"]).stdout).into_owned();
     assert!(text.contains("segment 0") && text.contains("segment 1"), "{text}");
 }
+
+#[test]
+fn nobody_asks_for_the_back_end_of_the_host() {
+    let folder = Folder::new();
+    let path = host_bundle(&folder);
+    let compiled = tool(&["compile", &model("dlrm", "dynamo.onnx"), "-o", &path, "--target", "host"]);
+    for output in [compiled, tool(&["inspect", &path])] {
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(said.contains("as always on the host") && !said.contains("asked"), "{said}");
+    }
+}

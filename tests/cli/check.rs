@@ -9,6 +9,7 @@ use warpweave::plan::verify::violation::Violation;
 use warpweave::runtime::json::Value;
 use warpweave::{Build, Checked, Model, Source};
 
+use crate::support::models_by_hand::open_batch;
 use crate::support::tool::{Folder, fail, host_bundle, model, succeed};
 
 fn list<'v>(value: &'v Value, name: &str) -> &'v [Value] {
@@ -98,6 +99,9 @@ fn a_bundle_is_checked_and_the_host_has_no_kernels_to_emulate() {
 fn a_wait_that_is_not_there_is_refused() {
     let path = model("dlrm", "torchscript.onnx");
     assert!(fail(2, "usage", &["check", &path, "--without-wait", "100000"]).contains("100000"));
+    let folder = Folder::new();
+    let without = ["check", &open_batch(&folder), "--batch", "2", "--without-wait", "0"];
+    assert!(fail(2, "usage", &without).contains("no wait that could be left out"));
     let output = crate::support::tool::tool(&["check", &path, "--without-wait", "second"]);
     assert_eq!(output.status.code(), Some(2));
 }

@@ -1,9 +1,12 @@
 //! What errors name: the culprit, the alternatives and the remedy, for people and as JSON.
 
+use std::fs;
+
+use warpweave::graph::{Tensor, npy};
 use warpweave::runtime::json::{self, Value};
 
 use crate::support::model_builder::{COMPLEX64, F32, STRING, node, value, write};
-use crate::support::models_by_hand::open_batch;
+use crate::support::models_by_hand::{doubles, open_batch};
 use crate::support::tool::{Folder, fail, has_nvrtc, host_bundle, model, succeed, tool};
 
 /// The error that a command prints as JSON.
@@ -58,11 +61,82 @@ fn mistakes_on_the_command_line_have_culprits() {
             "{error}"
         );
     }
+    for command in ["compile", "check"] {
+        let message = told(2, &[command, &path, "--target", "sm_12"])["message"].clone();
+        assert!(message.as_str().is_some_and(|text| text.contains("one of host, sm_80")), "{message}");
+    }
     let known = &told(2, &["run", &path, "--shape", "y=2x8"])["culprits"][0]["known"];
     assert_eq!(known.as_array().map(Vec::len), Some(2), "the input and the dimension: {known}");
     assert_eq!(told(2, &["rum"])["culprits"][0]["known"][0], "run");
     let output = tool(&["--help"]);
     assert!(output.status.success() && output.stderr.is_empty());
+}
+
+#[test]
+fn what_text_says_json_says_too() {
+    let folder = Folder::new();
+    let file = |name: &str, text: &str| {
+        fs::write(folder.join(name), text).expect("the file can be written");
+        folder.join(name).display().to_string()
+    };
+    let (rows, doubles) = (open_batch(&folder), doubles(&folder));
+    let (text, out) = (file("text", "nothing of use"), folder.join("out").display().to_string());
+    let data = npy::print(&Tensor::new([2, 7], &[0f32; 14])).expect("an array");
+    fs::write(folder.join("x.npy"), data).expect("the file can be written");
+    let wrong = format!("x={}", folder.join("x.npy").display());
+    let step = ["--train", "loss=mse:nothing", "--optimizer", "sgd"];
+    for (exit, arguments, kind, name, help) in [
+        (3, &["inspect", &text][..], "file", &*text, "check that the file"),
+        (2, &["report", &text, "-o", &out], "file", &text, "bench"),
+        (2, &["report", "absent", "-o", &out], "file", "absent", "check the path"),
+        (2, &["lab", "show", "absent"], "file", "absent", "check the path"),
+        (2, &["explain", &rows, "--arch", &text], "file", &text, "doctor --calibrate"),
+        (2, &["explain", &rows, "--timings", "absent"], "file", "absent", "check the path"),
+        (2, &["export-weights", &rows, &text, "-o", &out], "file", &text, "train --save"),
+        (2, &["models", "export", "bart", "-o", &out], "model", "bart", "the nearest names"),
+        (2, &["models", "export", "alexnet", "--batch", "0", "-o", &out], "model", "alexnet", "1 or more"),
+        (3, &["explain", &doubles], "node", "y (Exp)", "take the host alone"),
+        (3, &[&["compile", &rows, "--batch", "2", "-o", &out][..], &step].concat(), "output", "nothing", "it has `y`"),
+        (2, &["run", &rows, "--batch", "2", "--input", &wrong], "input", "x", "give an array of that shape"),
+        (2, &["compile", &rows, "--emit", "plan"], "option", "--emit-dir", "warpweave help"),
+        (2, &["litmus", "--device", "host", "--rounds", "0"], "option", "--rounds", "warpweave help"),
+    ] {
+        let error = told(exit, arguments);
+        assert_eq!(error["culprits"][0]["kind"], kind, "{arguments:?}: {error}");
+        let named = error["culprits"][0]["name"].as_str().unwrap_or_default();
+        assert!(named == name || named.starts_with(&format!("{name} ")), "{arguments:?}: {error}");
+        assert!(error["help"].as_str().is_some_and(|text| text.contains(help)), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn what_is_no_model_is_named() {
+    let folder = Folder::new();
+    let [text, empty] = [("text.onnx", "no model"), ("empty.onnx", "")].map(|(name, content)| {
+        fs::write(folder.join(name), content).expect("the file can be written");
+        folder.join(name).display().to_string()
+    });
+    for (path, code) in [(&text, "model-decode"), (&empty, "model-invalid")] {
+        for arguments in [&["inspect", path][..], &["run", path], &["compile", path, "--target", "host"]] {
+            let message = fail(3, code, arguments);
+            assert!(message.contains(path.as_str()), "{arguments:?}: {message}");
+        }
+    }
+    assert_eq!(told(3, &["inspect", &text])["culprits"][0]["name"], text.as_str());
+}
+
+#[test]
+fn help_speaks_of_what_a_command_takes() {
+    for (command, said, never) in [
+        ("explain", "constants of the GPU", "avx2"),
+        ("compile", "avx2", "BUNDLE>"),
+        ("reduce", "<MODEL>", "BUNDLE"),
+        ("run", "<MODEL|BUNDLE>", "avx2"),
+    ] {
+        let output = tool(&[command, "--help"]);
+        let help = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && help.contains(said) && !help.contains(never), "{command}: {help}");
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ use warpweave::runtime::json::{self, Value};
 use warpweave::runtime::target::Target;
 use warpweave::{Build, Model};
 
+use crate::support::models_by_hand::doubles;
 use crate::support::tool::{Folder, fail, has_nvrtc, model, succeed, tool};
 
 #[test]
@@ -199,4 +200,14 @@ fn kernels_that_the_search_rejected_are_priced() {
     let first = drawn("1");
     assert_eq!(drawn("1"), first, "a seed draws the same");
     assert_ne!(drawn("2"), first, "another draws others");
+}
+
+#[test]
+fn a_model_without_kernels_is_refused_as_compile_refuses_it() {
+    let folder = Folder::new();
+    let path = doubles(&folder);
+    for more in [&[][..], &["--plan"], &["--plan", "--compare"], &["--plan", "--sync", "tile"], &["--node", "y"]] {
+        let told = fail(3, "model-unsupported", &[&["explain", &path], more].concat());
+        assert!(told.contains("sm_90a has no kernels for 1 nodes:") && told.contains("f64"), "{more:?}: {told}");
+    }
 }

@@ -1,17 +1,24 @@
 //! Requests to end: what is left, how soon, and what is said.
 
 use std::fs;
+use std::io::{self, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use warpweave::runtime::checkpoint::Checkpoint;
+
 use crate::support::tool::{Folder, has_nvrtc, model, succeed};
+use crate::training;
 
 /// How soon a process ends that is asked to.
 const SOON: Duration = Duration::from_secs(1);
 /// How long something that begins is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a pipe holds at least, in lines.
+const PIPE_BYTES: usize = 60_000;
 
 /// A command that runs, with folders of its own for its files.
 struct Running {
@@ -28,12 +35,30 @@ impl Running {
         Self::start(folder, &["compile", &model, "-o", &bundle, "--target", "sm_90a"])
     }
 
+    /// A training run without end that saves what it learns, with what it prints.
+    fn train() -> (Self, ChildStdout) {
+        let folder = Folder::new();
+        let step = training::step(&folder, &training::scores(), "step.weave", &[]);
+        let data = training::data(&folder);
+        let [save, pictures] = ["out/x.safetensors", "out"].map(|name| folder.join(name).display().to_string());
+        let forever = u64::MAX.to_string();
+        let arguments = ["train", &step, "--data", &data, "--steps", &forever, "--save", &save, "-o", &pictures];
+        let mut running = Self::start_with(folder, &arguments, Stdio::piped());
+        let mut printed = running.process.stdout.take().expect("it is piped");
+        printed.read_exact(&mut [0]).expect("a step is taken");
+        (running, printed)
+    }
+
     fn start(folder: Folder, arguments: &[&str]) -> Self {
+        Self::start_with(folder, arguments, Stdio::null())
+    }
+
+    fn start_with(folder: Folder, arguments: &[&str], stdout: Stdio) -> Self {
         for name in ["out", "tmp"] {
             fs::create_dir(folder.join(name)).expect("a folder can be made");
         }
         let mut command = Command::new(env!("CARGO_BIN_EXE_warpweave"));
-        command.args(arguments).env("TMPDIR", folder.join("tmp")).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.args(arguments).env("TMPDIR", folder.join("tmp")).stdout(stdout).stderr(Stdio::piped());
         Self { process: command.spawn().expect("the binary can be started"), folder }
     }
 
@@ -56,6 +81,21 @@ impl Running {
             let tasks = fs::read_dir(&tasks).into_iter().flatten().flatten();
             let children = |task: fs::DirEntry| fs::read_to_string(task.path().join("children")).unwrap_or_default();
             tasks.map(children).any(|children| !children.trim().is_empty())
+        });
+    }
+
+    /// Waits until it has filled a pipe and prints no more.
+    fn until_nobody_reads(&mut self) {
+        let counts = format!("/proc/{}/io", self.process.id());
+        let written = || {
+            let counts = fs::read_to_string(&counts).unwrap_or_default();
+            let written = counts.lines().find_map(|line| line.strip_prefix("wchar: "));
+            written.and_then(|bytes| bytes.parse::<usize>().ok()).unwrap_or(0)
+        };
+        self.until(|| {
+            let before = written();
+            thread::sleep(Duration::from_millis(20));
+            before >= PIPE_BYTES && written() == before
         });
     }
 
@@ -151,6 +191,37 @@ fn an_interrupted_measurement_leaves_no_temporary_folder() {
         let (ended, said, _, took) = running.end();
         assert!(ended == Some(130) && said.contains("stopping") && took < SOON, "{ended:?}: {said}, {took:?}");
     }
+}
+
+#[test]
+fn the_first_interrupt_of_training_keeps_the_steps_that_were_taken() {
+    let (running, mut printed) = Running::train();
+    let saved = running.folder.join("out/x.safetensors");
+    let reader = thread::spawn(move || io::copy(&mut printed, &mut io::sink()));
+    running.signal("INT");
+    let output = running.process.wait_with_output().expect("the process ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("stopping after this step") && said.contains("go on with --resume"), "{said}");
+    let taken = Checkpoint::read(&saved).expect("it is saved").steps;
+    assert!(said.contains(&format!("interrupted after step {taken};")) && taken > 0, "{said}");
+    assert!(names(&running.folder.join("out")).iter().any(|name| name == "loss.svg"), "the picture is drawn");
+    assert!(reader.join().is_ok());
+}
+
+#[test]
+fn the_second_interrupt_of_training_ends_it_at_once() {
+    let (mut running, printed) = Running::train();
+    // What prints into a full pipe takes no further step.
+    running.until_nobody_reads();
+    for _ in 0..2 {
+        running.signal("INT");
+        thread::sleep(Duration::from_millis(50));
+    }
+    let (ended, said, left, took) = running.end();
+    assert_eq!((ended, left.is_empty()), (Some(130), true), "{said}, {left:?}");
+    assert!(said.contains("stopping after this step") && took < SOON, "{said}, {took:?}");
+    drop(printed);
 }
 
 #[test]

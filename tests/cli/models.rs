@@ -68,6 +68,7 @@ fn a_model_without_kernels_has_its_host_bundle_all_the_same() {
     assert!(named.iter().all(|name| errors.contains(name)) && !errors.contains("Relu"), "{errors}");
     let told: Value = json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(told["left_out"][0]["target"], "sm_90a");
+    assert_eq!(told["left_out"][0]["error"]["culprits"][0]["name"], "Exp_y (Exp)");
     assert_eq!(told["targets"].as_array().map(Vec::len), Some(1));
     succeed(&["run", &bundle]);
     assert_eq!(succeed(&["check", &model])["target"], "host");

@@ -1,8 +1,9 @@
 //! What is written never takes the place of what is read, nor of anything that is no file.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::pipe;
 use std::os::unix::fs::{FileTypeExt, symlink};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::graph::{Tensor, npy};
@@ -120,4 +121,34 @@ fn a_bundle_is_named_after_its_model_where_it_replaces_nothing() {
     let told = fail(2, "usage", &compile);
     assert!(told.contains("rows.weave is there already") && told.contains("-o"), "{told}");
     assert!(contents(&folder) == before);
+}
+
+#[test]
+fn a_result_that_cannot_be_printed_is_an_error_unless_its_reader_has_gone() {
+    let folder = Folder::new();
+    let model = open_batch(&folder);
+    for arguments in [
+        &["models", "list"][..],
+        &["models", "list", "--json"],
+        &["run", &model, "--batch", "2"],
+        &["run", &model, "--batch", "2", "--json"],
+        &["--help"],
+        &["run", "--help"],
+        &["--version"],
+    ] {
+        let printed = |target: Stdio| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_warpweave"));
+            command.args(arguments).stdout(target).output().expect("the binary can be started")
+        };
+        let full = OpenOptions::new().write(true).open("/dev/full").expect("there is such a device");
+        let output = printed(full.into());
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+        assert!(errors.contains("error[file]: cannot write the result to standard output"), "{arguments:?}: {errors}");
+        let (reader, writer) = pipe().expect("a pipe can be made");
+        drop(reader);
+        let output = printed(writer.into());
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && !errors.contains("error"), "{arguments:?}: {errors}");
+    }
 }

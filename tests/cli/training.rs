@@ -14,12 +14,12 @@ const LOSS: &str = "loss=cross_entropy";
 const OPTIMIZER: &str = "sgd,lr=0.1,momentum=0.9";
 
 /// A model of 9 rows of 4 numbers and 5 classes.
-fn scores() -> String {
+pub fn scores() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/training/options/scores.onnx").display().to_string()
 }
 
 /// A step of a model in a folder, compiled for the host.
-fn step(folder: &Folder, model: &str, name: &str, more: &[&str]) -> String {
+pub fn step(folder: &Folder, model: &str, name: &str, more: &[&str]) -> String {
     let path = folder.join(name).display().to_string();
     let arguments = ["compile", model, "-o", &path, "--target", "host", "--train", LOSS, "--optimizer", OPTIMIZER];
     succeed(&[&arguments, more].concat());
@@ -43,7 +43,8 @@ fn write_archive(folder: &Folder, name: &str, arrays: &[(&str, &Tensor)]) -> Str
 
 const TARGETS: [i64; 9] = [0, 1, 2, 3, 4, 0, 1, 2, -100];
 
-fn data(folder: &Folder) -> String {
+/// An archive of one batch for that model.
+pub fn data(folder: &Folder) -> String {
     archive(folder, "data.npz", |at| (at % 7) as f64 / 7.0 - 0.4, &TARGETS)
 }
 
@@ -161,6 +162,11 @@ fn rates_and_threads_that_mean_nothing_are_refused() {
         ("--lr", "-1", "0 or more"),
         ("--lr", "inf", "0 or more"),
         ("--threads", "0", "one thread"),
+        ("--lr-schedule", "step:2.5:0.5", "`2.5` is no number of steps"),
+        ("--lr-schedule", "step:0:0.5", "`0` is no number of steps"),
+        ("--lr-schedule", "step:1:-1", "`-1` is not 0 or more"),
+        ("--lr-schedule", "linear:nan", "`nan` is not 0 or more"),
+        ("--lr-schedule", "cosine:0:1", "expected constant"),
     ] {
         let output = crate::support::tool::tool(&["train", &step, "--data", &data, option, value]);
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -317,6 +323,30 @@ fn data_that_a_step_cannot_take_is_refused() {
     let x = Tensor::from_f64(TensorType::new(ElementType::F32, [9, 4]), &[0.5; 36]);
     let without = write_archive(&folder, "without.npz", &[("in_x", &x)]);
     assert!(fail_any(&["train", &step, "--data", &without]).contains("`target`"));
+}
+
+#[test]
+fn a_step_takes_inputs_without_elements() {
+    let folder = Folder::new();
+    let nodes = vec![
+        node("ReduceSum", &["x"], "none"),
+        node("MatMul", &["z", "w"], "product"),
+        node("Add", &["product", "none"], "y"),
+    ];
+    let inputs = vec![value("x", F32, &["0", "3"]), value("z", F32, &["2", "3"])];
+    let outputs = vec![value("y", F32, &["2", "3"])];
+    let weights = [Weight::singles("w", &[3, 3], &[0.5; 9])];
+    let model = model_builder::write_with(&folder, "empty.onnx", inputs, nodes, outputs, &weights);
+    let step = step(&folder, &model, "empty.weave", &[]);
+    let singles = |rows: usize| Tensor::from_f64(TensorType::new(ElementType::F32, [rows, 3]), &vec![0.5; rows * 3]);
+    let target = Tensor::from_i64(TensorType::new(ElementType::I64, [2]), &[0, 2]);
+    let data = |rows: usize| {
+        let (x, z) = (singles(rows), singles(2));
+        write_archive(&folder, "empty.npz", &[("in_x", &x), ("in_z", &z), ("target", &target)])
+    };
+    succeed(&["train", &step, "--data", &data(0), "--steps", "2"]);
+    let message = fail(2, "input", &["train", &step, "--data", &data(2)]);
+    assert!(message.contains("must be f32[0x3] and is f32[2x3]"), "{message}");
 }
 
 #[test]

@@ -30,8 +30,16 @@ pub enum ImportError {
         limit: u64,
     },
     /// The bytes are no ONNX model.
-    #[error("not an ONNX model: {0}")]
-    Decode(#[from] prost::DecodeError),
+    #[error("{} is no ONNX model: {error}", escaped(culprit))]
+    Decode {
+        /// The file, or what stands for it.
+        culprit: String,
+        /// What is wrong with the bytes.
+        error: prost::DecodeError,
+    },
+    /// The bytes are no ONNX tensor.
+    #[error("it is no ONNX tensor: {0}")]
+    Tensor(prost::DecodeError),
     /// The model contradicts itself.
     #[error("{}: {}", legible(culprit), escaped(reason))]
     Invalid {
@@ -152,7 +160,8 @@ impl ImportError {
         match self {
             Self::File { .. } => "model-file",
             Self::Limit { .. } => "model-limit",
-            Self::Decode(_) => "model-decode",
+            Self::Decode { .. } => "model-decode",
+            Self::Tensor(_) => "tensor-decode",
             Self::Invalid { .. } => "model-invalid",
             Self::Weight { .. } => "model-weight",
             Self::UnknownName { .. } => "model-name",
@@ -169,7 +178,8 @@ impl ImportError {
         Cow::Borrowed(match self {
             Self::File { .. } => "check the path and its permissions",
             Self::Limit { .. } => "export a smaller model, or raise the limit if the model is trusted",
-            Self::Decode(_) => "check that the file is complete and an ONNX model",
+            Self::Decode { .. } => "check that the file is complete and an ONNX model",
+            Self::Tensor(_) => "check that the file is complete and a serialised TensorProto",
             Self::Invalid { .. } => "check the model with the ONNX checker and export it again",
             Self::Weight { .. } => "keep external data in the model's folder, without links, and export again",
             Self::UnknownName { .. } => "name one of these",

@@ -136,7 +136,7 @@ fn shape(
         ));
     }
     if let Some(given) = given.filter(|given| given.len() != rank) {
-        let reason = format!("its rank is {rank}, and the shape {given} has rank {}", given.len());
+        let reason = format!("its rank is {rank}, and the shape [{given}] has rank {}", given.len());
         return Err(ImportError::choice(culprit(input, ty), reason));
     }
     let mut extents = Vec::with_capacity(rank);

@@ -50,7 +50,7 @@ pub fn import_from(path: &Path, options: &ImportOptions, files: &dyn Files) -> R
         Some(parent) if parent.as_os_str().is_empty() => Some(Path::new(".")),
         parent => parent,
     };
-    import_with(bytes, (folder, files), options)
+    import_with(&path.display().to_string(), bytes, (folder, files), options)
 }
 
 /// The tensor of a serialised `TensorProto`, which holds its own data.
@@ -60,7 +60,7 @@ pub fn tensor(bytes: Bytes) -> Result<Tensor, ImportError> {
 
 /// The same with its name, which may be empty.
 pub fn named_tensor(bytes: Bytes) -> Result<(String, Tensor), ImportError> {
-    let proto = TensorProto::decode(bytes)?;
+    let proto = TensorProto::decode(bytes).map_err(ImportError::Tensor)?;
     let error = |error| ImportError::Weight { tensor: proto.name.clone(), error };
     let limit = ImportOptions::default().limits.weight_bytes;
     let tensor = Weights::new(None, &ReadFiles, limit).read(&proto).map_err(error)?;
@@ -69,16 +69,14 @@ pub fn named_tensor(bytes: Bytes) -> Result<(String, Tensor), ImportError> {
 
 /// The names of a model's inputs, in order, without those that have a default.
 pub fn input_names(bytes: Bytes) -> Result<Vec<String>, ImportError> {
-    let graph = ModelProto::decode(bytes)?.graph;
-    let graph = graph.ok_or_else(|| ImportError::invalid("model", "there is no graph"))?;
+    let graph = main_graph(NAMELESS, decode(NAMELESS, bytes)?.graph)?;
     let is_given = |name: &String| graph.initializer.iter().all(|tensor| tensor.name != *name);
     Ok(graph.input.iter().map(|input| input.name.clone()).filter(is_given).collect())
 }
 
 /// The inputs without defaults and the outputs of a model, as it declares them.
 pub fn declared_ports(bytes: Bytes) -> Result<(Vec<DeclaredPort>, Vec<DeclaredPort>), ImportError> {
-    let graph = ModelProto::decode(bytes)?.graph;
-    let graph = graph.ok_or_else(|| ImportError::invalid("model", "there is no graph"))?;
+    let graph = main_graph(NAMELESS, decode(NAMELESS, bytes)?.graph)?;
     let constants: HashSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
     let inputs = graph.input.iter().filter(|input| !constants.contains(input.name.as_str()));
     Ok((inputs.map(declared::port).collect(), graph.output.iter().map(declared::port).collect()))
@@ -86,20 +84,34 @@ pub fn declared_ports(bytes: Bytes) -> Result<(Vec<DeclaredPort>, Vec<DeclaredPo
 
 /// The graph of a model in memory. External data are looked for in `folder`; without one, they are refused.
 pub fn import_bytes(bytes: Bytes, folder: Option<&Path>, options: &ImportOptions) -> Result<Graph, ImportError> {
-    import_with(bytes, (folder, &ReadFiles), options)
+    import_with(NAMELESS, bytes, (folder, &ReadFiles), options)
+}
+
+/// What errors call a model that came without a file.
+const NAMELESS: &str = "model";
+
+/// The message of a model; errors are about `culprit`.
+fn decode(culprit: &str, bytes: Bytes) -> Result<ModelProto, ImportError> {
+    let wrong = |error| ImportError::Decode { culprit: culprit.to_owned(), error };
+    ModelProto::decode(bytes).map_err(wrong)
+}
+
+fn main_graph<G>(culprit: &str, graph: Option<G>) -> Result<G, ImportError> {
+    graph.ok_or_else(|| ImportError::invalid(culprit, "there is no graph"))
 }
 
 fn import_with(
+    culprit: &str,
     bytes: Bytes,
     (folder, files): (Option<&Path>, &dyn Files),
     options: &ImportOptions,
 ) -> Result<Graph, ImportError> {
     let limits = &options.limits;
     if bytes.len() as u64 > limits.file_bytes {
-        return Err(ImportError::Limit { culprit: "model".to_owned(), what: "file size", limit: limits.file_bytes });
+        return Err(ImportError::Limit { culprit: culprit.to_owned(), what: "file size", limit: limits.file_bytes });
     }
-    let model = ModelProto::decode(bytes)?;
-    let graph = model.graph.as_ref().ok_or_else(|| ImportError::invalid("model", "there is no graph"))?;
+    let model = decode(culprit, bytes)?;
+    let graph = main_graph(culprit, model.graph.as_ref())?;
     let weights = Weights::new(folder, files, limits.weight_bytes);
     let flattening = Flattening::new(&model, limits);
     let mut walk = Walk::new(Graph::new(graph.name.clone()), flattening, weights, *limits);

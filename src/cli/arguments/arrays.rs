@@ -58,6 +58,7 @@ impl FromStr for ArrayArgument {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once('=') {
+            Some(("", _) | (_, "")) => Err("expected NAME=FILE.npy, such as x=image.npy, or FILE.npz".to_owned()),
             Some((name, path)) => Ok(Self::Named(name.to_owned(), path.into())),
             None if text.ends_with(".npy") || text.ends_with(".pb") => {
                 Err(format!("an array is for one input; name it, as in NAME={text}"))
@@ -227,13 +228,24 @@ fn test_data(folder: &Path) -> Result<BTreeMap<String, Tensor>, CliError> {
     let mut arrays = BTreeMap::new();
     for (path, name, array) in tensors(folder, "input")? {
         if name.is_empty() {
-            let text = format!("the tensor in {} has no name; give it with --input NAME=FILE.pb", path.display());
+            let text = format!(
+                "the tensor in {} has no name, so it is not known for which input it is; write the input's name into it, or give \
+                 an archive with in_NAME for each input, as numpy.savez writes it",
+                path.display()
+            );
             return Err(CliError::Usage(text));
         }
         arrays.insert(format!("{INPUT}{name}"), array);
     }
     for (position, (_, _, array)) in tensors(folder, "output")?.into_iter().enumerate() {
         arrays.insert(format!("{OUTPUT}{position}"), array);
+    }
+    if arrays.is_empty() {
+        let text = format!(
+            "the folder {} holds neither input_0.pb nor output_0.pb; give one of ONNX's test data, or an archive",
+            folder.display()
+        );
+        return Err(CliError::Usage(text));
     }
     Ok(arrays)
 }

@@ -8,10 +8,11 @@ use warpweave::frontend::ImportOptions;
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::graph::pipeline::Selection;
 use warpweave::plan::plan::ExecutionPlan;
-use warpweave::plan::plan::backend::{Backend, BackendChoice, PlanBackend};
-use warpweave::runtime::bundle::{self, BundleError};
+use warpweave::plan::plan::backend::{Backend, BackendChoice, BackendReason, PlanBackend};
+use warpweave::runtime::bundle::{self, BundleError, BundleTarget};
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::session::{Device, Session};
+use warpweave::runtime::target::{Target, UnknownTarget};
 use warpweave::{DeviceCompiler, Model, OpenOptions, Source, open};
 
 use super::arrays::Arrays;
@@ -64,12 +65,37 @@ impl ProgramArguments<SweptImportArguments> {
     }
 }
 
+/// What is compiled for.
+pub fn parse_target(text: &str) -> Result<BundleTarget, String> {
+    text.parse().map_err(|UnknownTarget { name }| {
+        let known: String = Target::ALL.iter().map(|target| format!(", {target}")).collect();
+        format!("unknown target `{name}`: expected one of {}{known}", BundleTarget::Host)
+    })
+}
+
+/// Why the plan for a target is for its back end.
+pub fn backend_reason(target: BundleTarget, reason: &BackendReason) -> String {
+    match (target, reason) {
+        (BundleTarget::Host, BackendReason::Asked) => "as always on the host".to_owned(),
+        (BundleTarget::Host | BundleTarget::Gpu(_), reason) => reason.to_string(),
+    }
+}
+
 /// A number of threads, at least one.
 pub fn parse_threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("one thread is the least; leave the option out for as many as the machine has".to_owned()),
         Ok(threads) => Ok(threads),
         Err(error) => Err(format!("`{text}` is no number of threads: {error}")),
+    }
+}
+
+/// A number of vEUs, at least one.
+pub fn parse_units(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("one vEU is the least; leave the option out for as many as the plan has".to_owned()),
+        Ok(units) => Ok(units),
+        Err(error) => Err(format!("`{text}` is no number of vEUs: {error}")),
     }
 }
 

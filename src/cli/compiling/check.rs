@@ -10,7 +10,7 @@ use warpweave::{Checked, Source, random_inputs};
 
 use super::check_text as text;
 use crate::cli::arguments::import::ImportArguments;
-use crate::cli::arguments::program::{ModelChoices, Runs, load};
+use crate::cli::arguments::program::{ModelChoices, Runs, load, parse_target};
 use crate::cli::error::{CliError, Passed};
 use crate::cli::output::Output;
 
@@ -21,7 +21,7 @@ pub struct Arguments {
     #[arg(value_name = "MODEL|BUNDLE")]
     path: PathBuf,
     /// host, or a GPU architecture such as sm_90a; sm_90a for a model and the newest part of a bundle unless given
-    #[arg(long)]
+    #[arg(long, value_parser = parse_target)]
     target: Option<BundleTarget>,
     /// Leave out a wait, by its number from 0 or `first`: what the verifier then finds, and what the emulator computes
     #[arg(long, value_name = "N")]
@@ -71,6 +71,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         let waits = checked.evidence().waits;
         let missing = || {
             CliError::Usage(match checked.plan.plan.plan().only_persistent() {
+                Some(_) if waits == 0 => "the plan has no wait that could be left out".to_owned(),
                 Some(_) => format!("there is no wait {number}: the plan has {waits}, from 0 on"),
                 None => {
                     "waits are left out of plans that are one persistent program; check the model, or compile it, with \

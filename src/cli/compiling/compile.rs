@@ -24,12 +24,13 @@ use warpweave::{
 use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
 use crate::cli::arguments::import::ImportArguments;
 use crate::cli::arguments::passes::{self as pass_arguments, PassArguments};
-use crate::cli::arguments::program::Runs;
+use crate::cli::arguments::program::{Runs, backend_reason, parse_target};
 use crate::cli::arguments::search::{SearchArguments, note_end};
 use crate::cli::arguments::training::TrainingArguments;
 use crate::cli::error::{CliError, Passed, file_error};
 use crate::cli::output::{Output, Progress, write_file};
 use crate::cli::output_paths;
+use crate::cli::told::ToldError;
 
 /// Arguments of `compile`.
 #[derive(Args)]
@@ -41,7 +42,7 @@ pub struct Arguments {
     #[arg(short, long, value_name = "OUT.weave")]
     output: Option<PathBuf>,
     /// What to compile for, such as host,sm_90a; host and, where NVRTC is found, sm_90a unless given
-    #[arg(long, value_delimiter = ',', value_name = "TARGET")]
+    #[arg(long, value_delimiter = ',', value_name = "TARGET", value_parser = parse_target)]
     target: Vec<BundleTarget>,
     /// What runs the plan on a GPU: one persistent program, a CUDA graph of a kernel an operator, or for each stretch of the
     /// program that which is predicted to make it fastest
@@ -59,7 +60,8 @@ pub struct Arguments {
     #[command(flatten)]
     search: SearchArguments,
     /// Where the constants are: inside the bundle, or beside it, where they stay in the model's files, which then belong to
-    /// the bundle and must lie in its folder
+    /// the bundle and must lie in its folder. Those of less than 4096 bytes, and those that are computed while compiling, are
+    /// inside all the same
     #[arg(long, value_enum, default_value_t = WeightsArgument::Inside)]
     weights: WeightsArgument,
     /// Intermediate results to write beside the bundle
@@ -291,8 +293,7 @@ impl Watcher<CliError> for Maker<'_> {
         }
         self.phases = PhaseTimes::default();
         self.output.warning(&format!("{target} is left out, the bundle is for the host alone: {error}"));
-        let (code, reason) = (error.code(), error.to_string());
-        self.left_out.push(json!({ "target": target.to_string(), "code": code, "reason": reason }));
+        self.left_out.push(json!({ "target": target.to_string(), "error": ToldError::of(&error).value() }));
         Ok(())
     }
 
@@ -425,7 +426,7 @@ fn record(part: &TargetPart, judged: Option<&CompiledCode>, taken: Taken, step: 
     let evidence = part.plan.plan.evidence();
     json!({
         "target": part.target.to_string(), "groups": part.partition.groups.len(), "units": plan.units(),
-        "backend": plan.backend().to_string(), "backend_reason": part.plan.reason.to_string(),
+        "backend": plan.backend().to_string(), "backend_reason": backend_reason(part.target, &part.plan.reason),
         "segments": plan.segments.len(), "launches": plan.launches(), "tasks": evidence.tasks,
         "waits": evidence.waits, "operations": operations, "ordered_reads": evidence.ordered_reads,
         "arena_bytes": plan.memory.arena_bytes, "weights_bytes": plan.memory.weights_bytes,

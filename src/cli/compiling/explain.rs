@@ -32,6 +32,7 @@ use crate::cli::output_paths::{self, TIMELINE_FILES};
 
 /// Arguments of `explain`.
 #[derive(Args)]
+#[command(mut_arg("arch", |arch| arch.help(ARCH_HELP)))]
 pub struct Arguments {
     /// An ONNX model
     #[arg(value_name = "MODEL")]
@@ -91,6 +92,10 @@ pub struct Arguments {
     pub json: bool,
 }
 
+/// What `explain` takes of the constants of devices.
+const ARCH_HELP: &str = "The constants of the GPU, as `doctor --calibrate` writes them; those of its generation stand in. Plans for \
+                         processors are not explained";
+
 /// How fine dependencies are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Sync {
@@ -140,6 +145,9 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     if !arguments.plan {
         return of_partition(arguments, &name, &build, &compile, output);
     }
+    let (chosen, search) = build.prepared().partition_within(&compile, &build.limit);
+    note_end(output, "a partition", search.end);
+    build.check_kernels(&chosen, &compile, DEFAULT_KERNEL_TARGET)?;
     let options = PlanOptions {
         sync: arguments.sync.map(policy),
         arena: arena_policy(arguments.arena),
@@ -150,8 +158,6 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         },
         ..compile.plan_options()
     };
-    let (chosen, search) = build.prepared().partition_within(&compile, &build.limit);
-    note_end(output, "a partition", search.end);
     if arguments.compare {
         let comparison = compare(build.prepared(), &chosen, &compile, &options).map_err(BuildError::from)?;
         output.result("explain", &text::comparison_value(&name, &comparison), &text::comparison(&name, &comparison));
@@ -191,6 +197,7 @@ fn of_partition(
     levels.iter().for_each(|figures| note_end(output, &format!("level {}", figures.level), figures.end));
     let chosen = found.into_iter().find(|(_, figures)| figures.level == arguments.fusion);
     let (chosen, _) = chosen.expect("every level was searched");
+    build.check_kernels(&chosen, compile, DEFAULT_KERNEL_TARGET)?;
     if let Some(directory) = &arguments.directory {
         std::fs::create_dir_all(directory).map_err(file_error("create", directory))?;
         let title = format!("{name}: {} groups, fusion {}", chosen.groups.len(), arguments.fusion);

@@ -18,6 +18,7 @@ use crate::cli::arguments::program::child_compiler;
 use crate::cli::compiling::device_compile::ChildProcess;
 use crate::cli::error::{CliError, Passed};
 use crate::cli::output::Output;
+use crate::cli::output_paths;
 
 /// Arguments of `doctor`.
 #[derive(Args)]
@@ -39,6 +40,7 @@ const TEST_TARGETS: [Target; 2] = [Target::Sm80, Target::Sm90a];
 /// Runs the command. It fails only where something is there and does not work.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     if let Some(path) = &arguments.calibrate {
+        output_paths::check_writable(path)?;
         return calibrated(path, arguments.device, output);
     }
     let mut text = String::new();

@@ -9,7 +9,7 @@ use warpweave::{OpenOptions, Source, random_inputs};
 
 use super::profile_text as text;
 use crate::cli::arguments::arrays::Arrays;
-use crate::cli::arguments::program::{ProgramArguments, child_compiler};
+use crate::cli::arguments::program::{ProgramArguments, child_compiler, parse_units};
 use crate::cli::error::{CliError, Passed, file_error};
 use crate::cli::output::{Output, write_file};
 use crate::cli::output_paths::{self, TIMELINE_FILES};
@@ -20,7 +20,7 @@ pub struct Arguments {
     #[command(flatten)]
     pub program: ProgramArguments,
     /// The most vEUs of emulator, text and GPU
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_units)]
     veus: Option<usize>,
     /// The seed of random inputs and of the emulator's interleaving
     #[arg(long, default_value_t = 0)]

@@ -14,7 +14,7 @@ use warpweave::{OpenOptions, Source, open};
 use super::verdict::{Tolerance, judge};
 use crate::cli::arguments::arrays::Arrays;
 use crate::cli::arguments::inputs;
-use crate::cli::arguments::program::{ProgramArguments, child_compiler};
+use crate::cli::arguments::program::{ProgramArguments, child_compiler, parse_units};
 use crate::cli::error::{CliError, Passed};
 use crate::cli::output::Output;
 
@@ -30,7 +30,7 @@ pub struct Bar {
     #[arg(long, value_name = "DEVICE", default_value = "host")]
     pub against: Device,
     /// The most vEUs of emulator, text and GPU
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_units)]
     pub veus: Option<usize>,
     /// The seed of the emulator's interleaving, and of random inputs
     #[arg(long, default_value_t = 0)]

@@ -11,7 +11,7 @@ use super::compare_case::{Case, Failure, is_failure};
 use super::verdict::{Tolerance, judge};
 use crate::cli::arguments::arrays::{Arrays, Assigned};
 use crate::cli::arguments::inputs;
-use crate::cli::arguments::program::ProgramArguments;
+use crate::cli::arguments::program::{ProgramArguments, parse_units};
 use crate::cli::error::{CliError, Passed};
 use crate::cli::output::Output;
 
@@ -38,14 +38,6 @@ pub struct Arguments {
     /// Leave a failure of a bundle in this new folder, from where it can be run again
     #[arg(long, value_name = "DIR")]
     save_failure: Option<PathBuf>,
-}
-
-fn parse_units(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("one vEU is the least; leave the option out for as many as the plan has".to_owned()),
-        Ok(units) => Ok(units),
-        Err(error) => Err(format!("`{text}` is no number of vEUs: {error}")),
-    }
 }
 
 /// Runs the command.

@@ -14,6 +14,7 @@ use warpweave::{Checked, OpenError, Source};
 use super::run::write_outputs;
 use crate::cli::error::{CliError, file_error};
 use crate::cli::output::{Output, write_file};
+use crate::cli::told::ToldError;
 
 const BUNDLE: &str = "model.weave";
 const ARRAYS: &str = "io.npz";
@@ -112,12 +113,13 @@ impl<'a> Case<'a> {
             Failure::Outputs { report, .. } => ("outputs-differ", Some(*report), None),
             Failure::Error(error) => {
                 let status = session_error(error).and_then(timed_out);
-                let message = error.to_string();
                 let status = status.map(|wait: TimedOutWait| {
                     let awaited = wait.awaited.to_string();
                     json!({"veu": wait.veu, "awaited": awaited, "seen": wait.seen, "wanted": wait.wanted})
                 });
-                (kind(error), None, Some(json!({"code": error.code(), "message": message, "status": status})))
+                let mut told = ToldError::of(error).value();
+                told["status"] = json!(status);
+                (kind(error), None, Some(told))
             }
         };
         json!({

@@ -13,6 +13,7 @@ use warpweave::runtime::target::Target;
 use warpweave::{Build, BuildError, Model, ModelError, OpenError, Source, TargetPart};
 
 use crate::cli::arguments::import::ImportArguments;
+use crate::cli::arguments::program::backend_reason;
 use crate::cli::error::{CliError, Passed};
 use crate::cli::output::Output;
 
@@ -154,7 +155,7 @@ fn of_bundle(bundle: &Bundle, text: &mut String) -> Result<Value, CliError> {
         // Decoding verifies: what is shown can run.
         let part = bundle.target(target)?;
         let evidence = part.plan.plan.evidence();
-        let _ = write!(text, "{target}: {}, {}", record.backend, record.backend_reason);
+        let _ = write!(text, "{target}: {}, {}", record.backend, backend_reason(target, &record.backend_reason));
         let plan = part.plan.plan.plan();
         let _ = match record.backend {
             PlanBackend::Persistent => write!(text, "; {} vEUs, {} waits", record.units, evidence.waits),

@@ -26,6 +26,7 @@ use warpweave::frontend::ImportOptions;
 
 /// Arguments of `reduce`.
 #[derive(Args)]
+#[command(mut_arg("path", |path| path.value_name("MODEL").help("An ONNX model")))]
 pub struct Arguments {
     #[command(flatten)]
     pub program: ProgramArguments,

@@ -1,6 +1,6 @@
 //! `warpweave run`: one execution.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -65,13 +65,8 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let mut records = Vec::new();
     for (position, (port, tensor)) in source.signature().outputs.iter().zip(&outputs).enumerate() {
         let summary = Summary::of(tensor);
-        let Summary { minimum, maximum, mean } = summary;
-        let _ = writeln!(
-            text,
-            "out_{position} {} {}: minimum {minimum}, maximum {maximum}, mean {mean}",
-            legible(&port.name),
-            tensor.ty()
-        );
+        let _ = writeln!(text, "out_{position} {} {}: {summary}", legible(&port.name), tensor.ty());
+        let Summary { minimum, maximum, mean, .. } = summary;
         let ty = tensor.ty().to_string();
         records.push(json!({"name": port.name, "type": ty, "minimum": minimum, "maximum": maximum, "mean": mean}));
     }
@@ -160,6 +155,7 @@ pub fn write_outputs(folder: &Path, outputs: &[Tensor]) -> Result<(), CliError> 
 }
 
 struct Summary {
+    elements: usize,
     minimum: f64,
     maximum: f64,
     mean: f64,
@@ -175,7 +171,18 @@ impl Summary {
                 sum += element;
             }
         }
-        Self { minimum, maximum, mean: sum / tensor.shape().elements().max(1) as f64 }
+        let elements = tensor.shape().elements();
+        Self { elements, minimum, maximum, mean: sum / elements.max(1) as f64 }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { elements, minimum, maximum, mean } = self;
+        if *elements == 0 {
+            return f.write_str("empty");
+        }
+        write!(f, "minimum {minimum}, maximum {maximum}, mean {mean}")
     }
 }
 

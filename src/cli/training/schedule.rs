@@ -44,20 +44,25 @@ impl FromStr for Schedule {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut parts = text.split(':');
-        let name = parts.next().unwrap_or_default();
-        let numbers = parts.map(|part| part.parse::<f64>().map_err(|_| format!("`{part}` is no number")));
-        let numbers: Vec<f64> = numbers.collect::<Result<_, _>>()?;
-        let proper = numbers.iter().all(|number| number.is_finite() && *number >= 0.0);
-        match (name, numbers.as_slice()) {
-            _ if !proper => Err("numbers of a schedule are 0 or more".to_owned()),
-            ("constant", []) => Ok(Self::Constant),
-            ("linear", []) => Ok(Self::Linear { end: 0.0 }),
-            ("linear", [end]) => Ok(Self::Linear { end: *end }),
-            ("cosine", []) => Ok(Self::Cosine { end: 0.0 }),
-            ("cosine", [end]) => Ok(Self::Cosine { end: *end }),
-            ("step", [every, factor]) if *every >= 1.0 => Ok(Self::Step { every: *every as u64, factor: *factor }),
+        let parts: Vec<&str> = text.split(':').collect();
+        match *parts {
+            ["constant"] => Ok(Self::Constant),
+            ["linear"] => Ok(Self::Linear { end: 0.0 }),
+            ["linear", end] => Ok(Self::Linear { end: number(end)? }),
+            ["cosine"] => Ok(Self::Cosine { end: 0.0 }),
+            ["cosine", end] => Ok(Self::Cosine { end: number(end)? }),
+            ["step", every, factor] => Ok(Self::Step { every: steps(every)?, factor: number(factor)? }),
             _ => Err("expected constant, linear[:END], cosine[:END] or step:EVERY:FACTOR".to_owned()),
         }
     }
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().map_err(|_| format!("`{text}` is no number"))?;
+    if number.is_finite() && number >= 0.0 { Ok(number) } else { Err(format!("`{text}` is not 0 or more")) }
+}
+
+fn steps(text: &str) -> Result<u64, String> {
+    let steps = text.parse().ok().filter(|steps| *steps >= 1);
+    steps.ok_or_else(|| format!("`{text}` is no number of steps; give a whole number from 1"))
 }

@@ -21,6 +21,7 @@ use super::loss_curve::picture;
 use super::schedule::Schedule;
 use crate::cli::arguments::program::parse_threads;
 use crate::cli::error::{CliError, Passed, file_error};
+use crate::cli::interrupt::{self, Steps};
 use crate::cli::output::{Output, Progress, write_file};
 use crate::cli::output_paths;
 
@@ -90,17 +91,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     if let Some(path) = &arguments.resume {
         training.resume(path)?;
     }
-    let mut run = Run::default();
-    let ended = training.run(arguments, &data, &mut run, output);
-    // What was learned before a loss that is no number is kept.
-    let is_kept = ended.is_ok() || !run.losses.is_empty();
-    if let Some(path) = arguments.save.as_ref().filter(|_| is_kept) {
-        training.checkpoint(run.losses.len() as u64)?.write(path)?;
-    }
-    if let Some(folder) = arguments.output.as_ref().filter(|_| is_kept) {
-        write_file(&folder.join(PICTURE), picture(training.before + 1, &run.losses).as_bytes())?;
-    }
-    ended?;
+    let run = interrupt::in_steps(|steps| training.take_steps(arguments, &data, steps, output))?;
     let evaluation = evaluated.map(|batches| training.evaluate(&batches, &signature)).transpose()?;
     let samples = samples(&signature).unwrap_or(1);
     report(arguments, &training, &run, evaluation, samples, output);
@@ -210,11 +201,43 @@ impl Training<'_> {
         Ok(Checkpoint { model, steps: self.before + steps, tensors })
     }
 
+    /// Takes the steps and keeps what is asked for, also of those before a loss that is no number or before an interrupt.
+    fn take_steps(
+        &mut self,
+        arguments: &Arguments,
+        data: &Batches,
+        steps: &Steps,
+        output: &Output,
+    ) -> Result<Run, CliError> {
+        let mut run = Run::default();
+        let ended = self.run(arguments, data, &mut run, steps, output);
+        let taken = run.losses.len() as u64;
+        let is_kept = ended.is_ok() || taken > 0;
+        if let Some(path) = arguments.save.as_ref().filter(|_| is_kept) {
+            self.checkpoint(taken)?.write(path)?;
+        }
+        if let Some(folder) = arguments.output.as_ref().filter(|_| is_kept) {
+            write_file(&folder.join(PICTURE), picture(self.before + 1, &run.losses).as_bytes())?;
+        }
+        ended?;
+        if steps.are_interrupted() {
+            return Err(CliError::Interrupted { step: self.before + taken, saved: arguments.save.clone() });
+        }
+        Ok(run)
+    }
+
     /// Takes the steps, and says each loss as it comes.
-    fn run(&mut self, arguments: &Arguments, data: &Batches, run: &mut Run, output: &Output) -> Result<(), CliError> {
+    fn run(
+        &mut self,
+        arguments: &Arguments,
+        data: &Batches,
+        run: &mut Run,
+        steps: &Steps,
+        output: &Output,
+    ) -> Result<(), CliError> {
         let progress = Progress::new(arguments.steps as usize);
         let rate = arguments.lr.unwrap_or(self.record.learning_rate);
-        let end = self.before + arguments.steps;
+        let end = self.before.saturating_add(arguments.steps);
         let scheduled = arguments.schedule_steps.unwrap_or(end);
         for step in self.before..end {
             let factor = arguments.lr_schedule.factor(step.min(scheduled), scheduled);
@@ -231,9 +254,12 @@ impl Training<'_> {
             run.losses.push(loss);
             progress.step(&format!("loss {loss:.5}"));
             progress.beside(|| output.line(&format!("step {}: loss {loss:.6}", step + 1)));
+            if steps.are_interrupted() {
+                break;
+            }
         }
-        if (1..data.count() as u64).contains(&arguments.steps) {
-            output.note(&format!("{} of {} batches were taken", arguments.steps, data.count()));
+        if (1..data.count()).contains(&run.losses.len()) {
+            output.note(&format!("{} of {} batches were taken", run.losses.len(), data.count()));
         }
         Ok(())
     }

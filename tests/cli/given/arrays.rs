@@ -187,7 +187,9 @@ fn a_folder_of_test_data_serves_as_an_archive() {
     assert_eq!(succeed(&["run", &model, "--input", &format!("x={data}/output_0.pb")])["outputs"][0]["maximum"], 1.0);
     fs::write(folder.join("test_data_set_0/input_0.pb"), tensor("")).expect("it can be written");
     let told = fail(2, "usage", &["run", &model, "--input", &data]);
-    assert!(told.contains("input_0.pb has no name"), "{told}");
+    let none = fail(2, "usage", &["compare", &model, "--io", &folder.join("").display().to_string()]);
+    assert!(none.contains("holds neither input_0.pb nor output_0.pb"), "{none}");
+    assert!(told.contains("input_0.pb has no name") && told.contains("in_NAME"), "{told}");
     fs::write(folder.join("test_data_set_0/input_0.pb"), "no tensor").expect("it can be written");
     let told = fail(2, "array", &["run", &model, "--input", &data]);
     assert!(told.contains("input_0.pb"), "{told}");

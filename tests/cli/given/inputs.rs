@@ -58,10 +58,16 @@ fn wrong_usage_ends_with_two() {
         &["compile", "x", "-o", "y", "--shape", "x"],
         &["compare", "x"],
         &["weave"],
+        &["run", "x", "--input", "x="],
+        &["run", "x", "--input", "=x.npy"],
+        &["profile", "x", "--veus", "0"],
+        &["reduce", "x", "-o", "y", "--veus", "0"],
     ] {
         assert_eq!(tool(arguments).status.code(), Some(2), "{arguments:?}");
     }
     fail(2, "bundle-file", &["run", "absent.weave"]);
+    let file = Folder::new().join("nowhere/arch.json").display().to_string();
+    assert!(fail(2, "file", &["doctor", "--device", "host", "--calibrate", &file]).contains("cannot write"));
     fail(2, "file", &["compile", "absent.onnx", "-o", "x.weave", "--target", "host"]);
 }
 
