@@ -122,6 +122,13 @@ fn of_training(error: &TrainingError) -> Vec<Value> {
             let tensors = tensors.iter().map(|tensor| named("constant", tensor));
             tensors.chain(nodes.iter().map(|node| named("node", node))).collect()
         }
+        TrainingError::StatisticsApart { node, kept, frozen } => {
+            vec![named("node", node), named("tensor", kept), named("tensor", frozen)]
+        }
+        TrainingError::SharedStatistic { name, keeper, reader, .. } => {
+            vec![named("tensor", name), named("node", keeper), named("node", reader)]
+        }
+        TrainingError::Name(name) => vec![named("tensor", name)],
         TrainingError::Autodiff(AutodiffError::Procedure { node }) => vec![named("node", node)],
         TrainingError::Counted | TrainingError::Nothing | TrainingError::Rewrite(_) => Vec::new(),
     }

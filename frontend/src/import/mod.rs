@@ -121,7 +121,7 @@ fn import_with(
         return Err(ImportError::Unsupported(Unsupported { tensors, nodes: walk.unsupported }));
     }
     for output in &graph.output {
-        let symbol = scope.remove(output.name.as_str()).flatten();
+        let symbol = scope.get(output.name.as_str()).copied().flatten();
         let value = symbol.and_then(|symbol| walk.value(symbol));
         let value = value.ok_or_else(|| ImportError::invalid(&output.name, "the output is not defined"))?;
         walk.graph.outputs.push(GraphOutput { name: output.name.clone(), value });

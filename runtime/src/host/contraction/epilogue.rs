@@ -142,7 +142,14 @@ impl Epilogue {
                 if line.most > Registers::LENGTH && chain.is_some_and(|chain| chain.run(&sheet, memory)) {
                     continue;
                 }
-                self.lines(stages, memory, point, (&line, rows), (values, row_step));
+                let line = Line { most: line.most.min(Registers::LENGTH), ..line };
+                for part in (0..rows).step_by(line.rows()) {
+                    if let Some(axis) = row_axis {
+                        point[axis] = tile[axis].minimum + (first + part) as i64;
+                    }
+                    let rows = line.rows().min(rows - part);
+                    self.lines(stages, memory, point, (&line, rows), (&values[part * row_step..], row_step));
+                }
             }
             row_axis.into_iter().for_each(|axis| point[axis] = tile[axis].minimum);
         });
@@ -199,6 +206,7 @@ fn gather(sums: &[f32], (step, row_step): (usize, usize), columns: usize, out: &
 }
 
 /// How the elements of a tile are taken.
+#[derive(Clone, Copy)]
 struct Line {
     innermost: usize,
     /// Elements along the innermost axis.

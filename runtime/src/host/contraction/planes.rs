@@ -138,21 +138,20 @@ impl Planes {
         let cover = Cover { height: *height, pitch: *pitch, rows: covered(rows), columns: covered(columns) };
         let start = access.position.at(point) + cover.first([rows, columns]);
         let steps = [rows.step as usize, columns.step as usize];
-        // Planes of channels that lie evenly are copied together.
-        let (together, stride) = match self.channels[..] {
-            [(axis, _)] if access.is_linear_along(axis) => (channels.len(), access.position.along(axis)),
-            _ => (1, 0),
+        let row = usize::try_from(rows.stride).expect("rows of windows lie forwards");
+        // Planes of channels that lie evenly, and forwards, are copied together.
+        let evenly = match self.channels[..] {
+            [(axis, _)] if access.is_linear_along(axis) => usize::try_from(access.position.along(axis)).ok(),
+            _ => None,
         };
-        let strides = usize::try_from(stride).ok().zip(usize::try_from(rows.stride).ok());
+        let (together, plane) = evenly.map_or((1, 0), |stride| (channels.len(), stride));
         for (number, first) in channels.step_by(together.max(1)).enumerate() {
             let out = &mut out[number * cover.length()..];
-            let found = strides.filter(|_| !cover.is_empty()).and_then(|(plane, row)| {
-                let lines = Lines { strides: [plane, row], steps, count: together };
-                let byte = access.byte(start + self.moved(first), memory);
-                Some((memory.singles_apart(access.space, byte, cover.reach(&lines))?, lines))
-            });
-            match found {
-                Some((singles, lines)) => cover.copy(Processor::detect(), singles, &lines, access.fill, out),
+            let lines = Lines { strides: [plane, row], steps, count: together };
+            let byte = access.byte(start + self.moved(first), memory);
+            let is_read = !cover.is_empty();
+            match is_read.then(|| memory.singles_apart(access.space, byte, cover.reach(&lines))).flatten() {
+                Some(singles) => cover.copy(Processor::detect(), singles, &lines, access.fill, out),
                 None => cover.fill(Processor::detect(), together, access.fill, out),
             }
         }

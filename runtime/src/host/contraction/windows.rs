@@ -25,7 +25,7 @@ pub(super) struct WindowSide<'s> {
 }
 
 impl WindowSide<'_> {
-    /// The planes that such tiles are copied to. `None` if no windows of several taps move along the last axis, or if
+    /// The planes that such tiles are copied to. `None` if no windows of several taps move forwards along the last axis, or if
     /// windows leave coordinates between them out, which others may write.
     pub(super) fn planes(&self) -> Option<Planes> {
         let access = self.access;
@@ -44,8 +44,8 @@ impl WindowSide<'_> {
         let count = |axis: Option<usize>| self.axes.iter().find(|of| Some(of.0) == axis).map_or(1, |(_, count)| *count);
         let (height, pitch) = (count(rows.axis) + rows.reach(), count(columns.axis) + columns.reach());
         let taps = rows.tap_count().checked_mul(columns.tap_count())?;
-        if !(2..=MOST_TAPS).contains(&taps) || columns.stride != 1 || !(is_dense && is_small && is_covered && is_linear)
-        {
+        let is_forwards = columns.stride == 1 && rows.stride >= 0;
+        if !(2..=MOST_TAPS).contains(&taps) || !(is_forwards && is_dense && is_small && is_covered && is_linear) {
             return None;
         }
         let offset = |number: usize| {
@@ -102,10 +102,11 @@ mod tests {
         taps: [usize; 2],
         steps: [i64; 2],
         pad: i64,
+        /// From one channel to the next; negative from the last one on.
+        channels: i64,
     }
 
     const FILL: f32 = -1.0;
-    /// As many as are copied together.
     const CHANNELS: usize = 5;
 
     impl Convolution {
@@ -119,13 +120,18 @@ mod tests {
             [self.windows(0), self.windows(1), CHANNELS, self.taps[0], self.taps[1]]
         }
 
+        fn channel(&self, number: usize) -> usize {
+            if self.channels < 0 { CHANNELS - 1 - number } else { number }
+        }
+
         fn coordinate(&self, dimension: usize) -> Index {
             let axis = |axis: usize| Index::axis(AxisId::from_index(axis));
             axis(dimension).times(self.steps[dimension]).add(&axis(3 + dimension)).plus(-self.pad)
         }
 
         fn read(&self) -> Read {
-            let index = vec![Index::axis(AxisId::from_index(2)), self.coordinate(0), self.coordinate(1)];
+            let channel = Index::axis(AxisId::from_index(2)).times(self.channels).plus(self.channel(0) as i64);
+            let index = vec![channel, self.coordinate(0), self.coordinate(1)];
             let all = self.extents();
             let ranges = |axis: AxisId| Range { minimum: 0, maximum: all[axis.index()] as i64 - 1 };
             let guard = (0..2).fold(Guard::always(), |guard, dimension| {
@@ -155,7 +161,8 @@ mod tests {
                 let coordinate = window[dimension] as i64 * self.steps[dimension] + tap[dimension] as i64 - self.pad;
                 usize::try_from(coordinate).ok().filter(|coordinate| *coordinate < self.image[dimension])
             };
-            let number = |[row, column]: [usize; 2]| (channel * self.image[0] + row) * self.image[1] + column;
+            let number =
+                |[row, column]: [usize; 2]| (self.channel(channel) * self.image[0] + row) * self.image[1] + column;
             at(0).zip(at(1)).map_or(FILL, |(row, column)| number([row, column]) as f32)
         }
     }
@@ -197,23 +204,30 @@ mod tests {
     #[test]
     fn every_tap_finds_its_elements_in_planes() {
         let image = [9, 12];
-        check(Convolution { image, taps: [3, 3], steps: [1, 1], pad: 1 }, [4, 12]);
-        check(Convolution { image, taps: [3, 3], steps: [2, 2], pad: 1 }, [2, 6]);
-        check(Convolution { image, taps: [5, 4], steps: [3, 4], pad: 2 }, [2, 2]);
-        check(Convolution { image, taps: [1, 7], steps: [1, 5], pad: 3 }, [5, 2]);
-        check(Convolution { image, taps: [4, 2], steps: [2, 1], pad: 0 }, [3, 11]);
+        check(Convolution { image, taps: [3, 3], steps: [1, 1], pad: 1, channels: 1 }, [4, 12]);
+        check(Convolution { image, taps: [3, 3], steps: [2, 2], pad: 1, channels: 1 }, [2, 6]);
+        check(Convolution { image, taps: [3, 3], steps: [1, 2], pad: 1, channels: -1 }, [4, 6]);
+        check(Convolution { image, taps: [5, 4], steps: [3, 4], pad: 2, channels: 1 }, [2, 2]);
+        check(Convolution { image, taps: [1, 7], steps: [1, 5], pad: 3, channels: 1 }, [5, 2]);
+        check(Convolution { image, taps: [4, 2], steps: [2, 1], pad: 0, channels: 1 }, [3, 11]);
     }
 
     #[test]
     fn single_taps_and_gaps_have_no_planes() {
         let image = [9, 12];
-        assert!(Convolution { image, taps: [1, 1], steps: [1, 1], pad: 0 }.planes([4, 12]).is_none(), "one tap");
-        assert!(Convolution { image, taps: [2, 2], steps: [1, 3], pad: 0 }.planes([4, 4]).is_none(), "gaps in rows");
+        assert!(
+            Convolution { image, taps: [1, 1], steps: [1, 1], pad: 0, channels: 1 }.planes([4, 12]).is_none(),
+            "one tap"
+        );
+        assert!(
+            Convolution { image, taps: [2, 2], steps: [1, 3], pad: 0, channels: 1 }.planes([4, 4]).is_none(),
+            "gaps in rows"
+        );
     }
 
     #[test]
     fn columns_are_multiplied_in_the_shorter_runs() {
-        let planes = Convolution { image: [9, 12], taps: [3, 3], steps: [1, 1], pad: 1 }.planes([4, 12]);
+        let planes = Convolution { image: [9, 12], taps: [3, 3], steps: [1, 1], pad: 1, channels: 1 }.planes([4, 12]);
         let planes = planes.expect("windows of several taps");
         assert_eq!(planes.pitch, 14);
         let joined = planes.layout_of(4, 12, 8);
