@@ -10,7 +10,8 @@ use super::values::Values;
 use crate::arena::Id;
 use crate::arithmetic::{round, wrap};
 use crate::expr::{
-    AxisKind, BinaryOp, Guard, Index, IndirectIndex, Literal, ReadId, Reducer, Scalar, TensorExpr, UnaryOp,
+    AxisId, AxisKind, BinaryOp, Condition, Guard, Index, IndirectIndex, Literal, Range, ReadId, Reducer, Scalar,
+    TensorExpr, UnaryOp,
 };
 use crate::index_check::{FaultyElement, FaultyIndex};
 use crate::types::{ElementType, Shape};
@@ -144,21 +145,28 @@ impl<'e> Machine<'e> {
             .zip(&strides)
             .fold(Index::constant(0), |flat, (index, &stride)| flat.add(&index.times(stride as i64)));
         let form = |index: &Index| Form::new(index, &self.expr.axes);
-        let direct = read.index.iter().all(Index::is_free_of_reads);
-        let dimensions = read.index.iter().zip(shape.iter()).filter(|_| !direct);
+        let dimensions = read.index.iter().zip(shape.iter().map(|&extent| extent as i64));
+        let checked = dimensions.filter(|(index, extent)| !self.is_inside(index, *extent, &read.guard));
         Load {
             operand: read.operand,
             offset: form(&flat),
-            checks: dimensions.map(|(index, &extent)| (form(index), extent as i64)).collect(),
+            checks: checked.map(|(index, extent)| (form(index), extent)).collect(),
             conditions: self.conditions(&read.guard),
             fill: read.fill,
         }
     }
 
+    /// Whether an index names a place of a dimension wherever the guard holds, as far as ranges and the guard's own words say.
+    fn is_inside(&self, index: &Index, extent: i64, guard: &Guard) -> bool {
+        let axis = |axis: AxisId| Range { minimum: 0, maximum: self.expr.axes[axis].extent as i64 - 1 };
+        let says_so =
+            |condition: &Condition| condition.index == *index && condition.lower >= 0 && condition.upper <= extent;
+        index.range(&axis).within(0, extent) || guard.conditions().iter().any(says_so)
+    }
+
     fn conditions(&self, guard: &Guard) -> Conditions {
-        let condition = |condition: &crate::expr::Condition| {
-            (Form::new(&condition.index, &self.expr.axes), condition.lower, condition.upper)
-        };
+        let condition =
+            |condition: &Condition| (Form::new(&condition.index, &self.expr.axes), condition.lower, condition.upper);
         Conditions(guard.conditions().iter().map(condition).collect())
     }
 

@@ -1,5 +1,6 @@
 //! Tests of graphs, operators and expressions.
 
+mod bounds;
 mod contributed;
 mod factors;
 mod gathers;
