@@ -17,15 +17,6 @@ pub struct CountedOutput {
     pub count: usize,
 }
 
-/// Where the elements of a dimension go.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct OutputDimension {
-    /// The position among an operator's outputs.
-    pub output: usize,
-    /// The dimension of that output.
-    pub dimension: usize,
-}
-
 /// How many of `outputs` outputs are shown: counts stand behind all others.
 pub fn shown(outputs: usize, counted: &[CountedOutput]) -> usize {
     counted.iter().map(|counted| counted.count).min().unwrap_or(outputs)

@@ -116,7 +116,7 @@ fn import_with(
     let flattening = Flattening::new(&model, limits);
     let mut walk = Walk::new(Graph::new(graph.name.clone()), flattening, weights, *limits);
     let mut tensors: Vec<UnsupportedTensor> = graph.sparse_initializer.iter().map(sparse).collect();
-    let mut scope = walk_main(&mut walk, &model, graph, options, &mut tensors)?;
+    let scope = walk_main(&mut walk, &model, graph, options, &mut tensors)?;
     if !walk.unsupported.is_empty() || !tensors.is_empty() {
         return Err(ImportError::Unsupported(Unsupported { tensors, nodes: walk.unsupported }));
     }

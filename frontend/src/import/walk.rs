@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use warpweave_graph::arena::Arena;
-use warpweave_graph::counted::{self, CountedOutput, OutputDimension};
+use warpweave_graph::counted::{self, CountedOutput};
 use warpweave_graph::ops::{Context, Fact, InferError, Op};
 use warpweave_graph::passes::constant_folding::evaluate_node;
 use warpweave_graph::types::MAX_RANK;
@@ -168,8 +168,8 @@ impl<'m> Walk<'m> {
             let count = Count { dimension: counted.dimension, count: values[counted.count] };
             self.counts.insert(values[counted.output], count);
         }
-        if let Some((place, count)) = followed {
-            self.counts.insert(values[place.output], Count { dimension: place.dimension, count });
+        if let Some(count) = followed {
+            self.counts.extend(values.iter().map(|&value| (value, count)));
         }
         for (output, value) in outputs.iter().zip(self.graph.nodes[id].outputs.clone()) {
             if let Some(output) = *output {
@@ -188,13 +188,8 @@ impl<'m> Walk<'m> {
         true
     }
 
-    /// Where the elements go of which only some count, and how many do; an error where the operator may mix them with others.
-    fn followed(
-        &self,
-        op: &Op,
-        context: &Context,
-        inputs: &[Option<SymbolId>],
-    ) -> Result<Option<(OutputDimension, ValueId)>, String> {
+    /// The dimension of the outputs of which only some elements count, and how many do; an error where the operator may mix them with others.
+    fn followed(&self, op: &Op, context: &Context, inputs: &[Option<SymbolId>]) -> Result<Option<Count>, String> {
         let mut followed = None;
         for (input, symbol) in inputs.iter().enumerate() {
             let Some(State::Value(value)) = symbol.map(|symbol| self.state(symbol)) else { continue };
@@ -205,7 +200,8 @@ impl<'m> Walk<'m> {
                     "`{name}` has as many elements along dimension {dimension} as its data say, which is not supported here"
                 )
             };
-            let found = (op.follows(context, input, *dimension).ok_or_else(refused)?, *count);
+            let dimension = op.follows(context, input, *dimension).ok_or_else(refused)?;
+            let found = Count { dimension, count: *count };
             if followed.is_some_and(|known| known != found) {
                 return Err(refused());
             }

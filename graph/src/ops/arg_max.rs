@@ -37,6 +37,10 @@ impl Operator for ArgMax {
         Ok(vec![self.place.infer(context)?.into()])
     }
 
+    fn follows(&self, context: &Context, _: usize, dimension: usize) -> Option<usize> {
+        self.place.follows(context, dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let data = inputs[0].expect("inference found the input");
         vec![self.place.lower(context, data, program, Reducer::Maximum)]

@@ -56,3 +56,10 @@ pub fn map(
     let reads = operands.iter().map(read).collect();
     program.compute(expr.map(element, body(reads)), &operands)
 }
+
+/// The dimension of the output where a dimension of an input is.
+pub fn dimension(context: &Context, input: usize, dimension: usize) -> Option<usize> {
+    let rank = |input: usize| context.accepted(input).shape.len();
+    let widest = (0..context.inputs()).map(rank).max()?;
+    Some(dimension + widest - rank(input))
+}

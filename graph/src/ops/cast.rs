@@ -4,7 +4,6 @@ use std::ops::RangeInclusive;
 
 use super::conversion::Conversion;
 use super::{ALL_STORAGE, Attribute, AttributeError, AttributeReader, Context, InferError, Operator, broadcast};
-use crate::counted::OutputDimension;
 use crate::expr::Scalar;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
@@ -101,8 +100,8 @@ impl Operator for Cast {
         Ok(vec![TensorType { element: self.to, shape: context.tensor(0)?.shape.clone() }.into()])
     }
 
-    fn follows(&self, _: &Context, _: usize, dimension: usize) -> Option<OutputDimension> {
-        Some(OutputDimension { output: 0, dimension })
+    fn follows(&self, _: &Context, _: usize, dimension: usize) -> Option<usize> {
+        Some(dimension)
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

@@ -42,6 +42,10 @@ impl Operator for Clip {
         Ok(vec![ty.clone().into()])
     }
 
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        (input == 0).then_some(dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let ty: &TensorType = context.accepted(0);
         let mut expr = ExprBuilder::new();

@@ -3,7 +3,6 @@
 use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes};
-use crate::counted::OutputDimension;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
@@ -49,9 +48,9 @@ impl Operator for Concat {
         Ok(vec![TensorType::new(first.element, extents).into()])
     }
 
-    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<OutputDimension> {
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
         let axis = axes::dimension(self.axis, context.accepted(input).shape.len()).ok()?;
-        (axis != dimension).then_some(OutputDimension { output: 0, dimension })
+        (axis != dimension).then_some(dimension)
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

@@ -3,7 +3,6 @@
 use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, broadcast};
-use crate::counted::OutputDimension;
 use crate::expr::{BinaryOp, Literal, Scalar, UnaryOp};
 use crate::program::Ties;
 use crate::program::{ProgramBuilder, TensorId};
@@ -61,10 +60,8 @@ impl<E: ElementWise> Operator for E {
         Ok(vec![TensorType { element: self.element(element)?, shape }.into()])
     }
 
-    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<OutputDimension> {
-        let rank = |input: usize| context.accepted(input).shape.len();
-        let widest = (0..context.inputs()).map(rank).max()?;
-        Some(OutputDimension { output: 0, dimension: dimension + widest - rank(input) })
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        broadcast::dimension(context, input, dimension)
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

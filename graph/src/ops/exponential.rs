@@ -42,6 +42,12 @@ impl Normalizer {
         Ok(if self.onward { (axis..rank).collect() } else { vec![axis] })
     }
 
+    /// See [`Operator::follows`](super::Operator::follows).
+    pub fn follows(&self, context: &Context, dimension: usize) -> Option<usize> {
+        let combined = self.dimensions(context.accepted(0).shape.len()).ok()?;
+        (!combined.contains(&dimension)).then_some(dimension)
+    }
+
     /// Over the axis alone.
     pub fn along(axis: usize) -> Self {
         Self { axis: axis as i64, onward: false }

@@ -55,6 +55,12 @@ impl ExtremePlace {
         Ok(TensorType { element: ElementType::I64, shape })
     }
 
+    /// See [`Operator::follows`](super::Operator::follows).
+    pub fn follows(&self, context: &Context, dimension: usize) -> Option<usize> {
+        let own = axes::dimension(self.axis, context.accepted(0).shape.len()).ok()?;
+        (own != dimension).then(|| dimension - usize::from(!self.keep && own < dimension))
+    }
+
     /// Appends the extreme element along the axis by `reducer`, and the place where it stands; 0 where there is a NaN.
     pub fn lower(
         &self,

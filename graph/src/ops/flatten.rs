@@ -3,7 +3,6 @@
 use std::ops::RangeInclusive;
 
 use super::{ALL_STORAGE, Attribute, AttributeError, AttributeReader, Context, InferError, Operator, movement};
-use crate::counted::OutputDimension;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
@@ -38,9 +37,9 @@ impl Operator for Flatten {
         Ok(vec![TensorType::new(data.element, [rows, columns]).into()])
     }
 
-    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<OutputDimension> {
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
         let moved = movement::kept_dimension(&context.accepted(0).shape, &self.output(context).shape, dimension)?;
-        (input == 0).then_some(OutputDimension { output: 0, dimension: moved })
+        (input == 0).then_some(moved)
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

@@ -3,7 +3,6 @@
 use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, indices};
-use crate::counted::OutputDimension;
 use crate::expr::{AxisId, ExprBuilder, Index};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::tensor::Tensor;
@@ -47,7 +46,7 @@ impl Operator for Gather {
         Ok(vec![TensorType { element: data.element, shape }.into()])
     }
 
-    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<OutputDimension> {
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
         let (data, indices) = (context.accepted(0), context.accepted(1));
         let axis = axes::dimension(self.axis, data.shape.len()).ok()?;
         let dimension = match input {
@@ -57,7 +56,7 @@ impl Operator for Gather {
             // What an index names must not depend on how many elements there are: a negative one counts from the end.
             _ => return None,
         };
-        Some(OutputDimension { output: 0, dimension })
+        Some(dimension)
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

@@ -4,7 +4,6 @@ use std::ops::RangeInclusive;
 
 use super::indices::Tuples;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator};
-use crate::counted::OutputDimension;
 use crate::expr::{ExprBuilder, Index};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{Shape, TensorType, ValueType};
@@ -42,9 +41,9 @@ impl Operator for GatherNd {
         Ok(vec![TensorType { element: data.element, shape }.into()])
     }
 
-    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<OutputDimension> {
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
         // The last dimension of the indices is that of the tuples, which always has a constant extent.
-        (input == 1).then_some(OutputDimension { output: 0, dimension })
+        (input == 1).then_some(dimension)
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

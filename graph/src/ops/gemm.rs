@@ -74,6 +74,15 @@ impl Operator for Gemm {
         Ok(vec![product.into()])
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        // Rows of the left factor, columns of the right one, and what is added.
+        match (input, dimension) {
+            (0, own) => (own == usize::from(self.transpose_left)).then_some(0),
+            (1, own) => (own == usize::from(!self.transpose_right)).then_some(1),
+            (_, own) => Some(own + 2 - context.accepted(input).shape.len()),
+        }
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let [rows, inner, columns] = self.extents(context).expect("inference accepted the shapes");
         let element = context.accepted(0).element;

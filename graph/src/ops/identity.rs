@@ -3,7 +3,6 @@
 use std::ops::RangeInclusive;
 
 use super::{ALL_STORAGE, AttributeError, AttributeReader, Context, InferError, Operator};
-use crate::counted::OutputDimension;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, ValueType};
 
@@ -24,8 +23,8 @@ impl Operator for Identity {
         Ok(vec![context.tensor(0)?.clone().into()])
     }
 
-    fn follows(&self, _: &Context, _: usize, dimension: usize) -> Option<OutputDimension> {
-        Some(OutputDimension { output: 0, dimension })
+    fn follows(&self, _: &Context, _: usize, dimension: usize) -> Option<usize> {
+        Some(dimension)
     }
 
     fn lower(&self, _: &Context, inputs: &[Option<TensorId>], _: &mut ProgramBuilder) -> Vec<TensorId> {

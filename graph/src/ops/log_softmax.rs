@@ -37,6 +37,10 @@ impl Operator for LogSoftmax {
         Ok(vec![self.normalizer.infer(context)?.into()])
     }
 
+    fn follows(&self, context: &Context, _: usize, dimension: usize) -> Option<usize> {
+        self.normalizer.follows(context, dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let data = inputs[0].expect("inference found the input");
         let result = |distance: Scalar, total: Scalar| distance.binary(BinaryOp::Subtract, total.unary(UnaryOp::Log));

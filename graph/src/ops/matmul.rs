@@ -67,6 +67,18 @@ impl Operator for MatMul {
         Ok(vec![TensorType { element: left.element, shape }.into()])
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        let [own, other] = [input, 1 - input].map(|input| context.accepted(input).shape.len());
+        let (is_matrix, batch) = (own > 1, own.max(other).saturating_sub(2));
+        match (input, own - 1 - dimension) {
+            // The inner dimension.
+            (0, 0) | (1, 1) => None,
+            (1, 0) => is_matrix.then(|| batch + usize::from(other > 1)),
+            (_, 1) => Some(batch),
+            (_, from_last) => Some(batch + 1 - from_last),
+        }
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let (left, right) = (context.accepted(0), context.accepted(1));
         let extents = extents(&left.shape, &right.shape).expect("inference accepted the shapes");

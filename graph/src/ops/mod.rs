@@ -236,7 +236,7 @@ pub use context::{Context, Fact, InferError};
 pub use operator::{ALL_STORAGE, FLOAT8, NEWEST_OPSET, Operator};
 pub use registry::{ImportError, Registration};
 
-use crate::counted::{CountedOutput, OutputDimension};
+use crate::counted::CountedOutput;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::ValueType;
 

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError};
-use crate::counted::{CountedOutput, OutputDimension};
+use crate::counted::CountedOutput;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
@@ -58,9 +58,9 @@ pub trait Operator: Sized {
         Vec::new()
     }
 
-    /// Where the elements of a dimension of an input go, if what stands behind a count has no influence on what stands
-    /// before it. `None` if it has, or may have.
-    fn follows(&self, _: &Context, _input: usize, _dimension: usize) -> Option<OutputDimension> {
+    /// The dimension of every output to which the elements of a dimension of an input go, if what stands behind a count has no
+    /// influence on what stands before it. `None` if it has, or may have.
+    fn follows(&self, _: &Context, _input: usize, _dimension: usize) -> Option<usize> {
         None
     }
 

@@ -31,6 +31,10 @@ impl Operator for ReduceLogSum {
         Ok(vec![self.reduction.infer(context)?.into()])
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        self.reduction.follows(context, input, dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let data = inputs[0].expect("inference found the input");
         let body = |x: Scalar| x;

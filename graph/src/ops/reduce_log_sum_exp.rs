@@ -34,6 +34,10 @@ impl Operator for ReduceLogSumExp {
         Ok(vec![self.reduction.infer(context)?.into()])
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        self.reduction.follows(context, input, dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let dimensions = self.reduction.dimensions(context).expect("inference accepted the axes");
         let (data, output) = (inputs[0].expect("inference found the input"), self.output(context));

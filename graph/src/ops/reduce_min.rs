@@ -30,6 +30,10 @@ impl Operator for ReduceMin {
         Ok(vec![self.reduction.infer(context)?.into()])
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        self.reduction.follows(context, input, dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let data = inputs[0].expect("inference found the input");
         vec![self.reduction.extreme(context, data, program, Reducer::Minimum)]

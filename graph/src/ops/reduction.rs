@@ -55,6 +55,13 @@ impl Reduction {
         Ok(TensorType { element: data.element, shape: extents.collect() })
     }
 
+    /// See [`Operator::follows`](super::Operator::follows).
+    pub fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        let reduced = self.dimensions(context).ok()?;
+        let before = reduced.iter().filter(|&&reduced| !self.keep && reduced < dimension).count();
+        (input == 0 && !reduced.contains(&dimension)).then_some(dimension - before)
+    }
+
     /// Appends the reduction of `input`; `epilogue` is given the number of elements that are combined.
     pub fn reduce(
         &self,

@@ -156,7 +156,7 @@ macro_rules! operators {
             }
 
             /// See [`Operator::follows`].
-            pub fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<OutputDimension> {
+            pub fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
                 match self {
                     $(Self::$name(operator) => operator.follows(context, input, dimension),)*
                 }

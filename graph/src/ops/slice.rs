@@ -3,7 +3,6 @@
 use std::ops::RangeInclusive;
 
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, movement};
-use crate::counted::OutputDimension;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
@@ -80,9 +79,9 @@ impl Operator for Slice {
         Ok(vec![TensorType::new(context.tensor(0)?.element, window.extents).into()])
     }
 
-    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<OutputDimension> {
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
         let (from, to) = (context.accepted(0).shape[dimension], self.output(context).shape[dimension]);
-        (input == 0 && from == to).then_some(OutputDimension { output: 0, dimension })
+        (input == 0 && from == to).then_some(dimension)
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

@@ -37,6 +37,10 @@ impl Operator for Softmax {
         Ok(vec![self.normalizer.infer(context)?.into()])
     }
 
+    fn follows(&self, context: &Context, _: usize, dimension: usize) -> Option<usize> {
+        self.normalizer.follows(context, dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let data = inputs[0].expect("inference found the input");
         let result = |distance: Scalar, total: Scalar| distance.unary(UnaryOp::Exp).binary(BinaryOp::Divide, total);

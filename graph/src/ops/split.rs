@@ -64,6 +64,11 @@ impl Operator for Split {
         Ok(extents.into_iter().map(part).collect())
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        let (axis, _) = self.extents(context).ok()?;
+        (input == 0 && axis != dimension).then_some(dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let (axis, parts) = self.extents(context).expect("inference accepted the parts");
         let data = inputs[0].expect("inference found the input");

@@ -141,6 +141,11 @@ impl Operator for TopK {
         Ok(vec![TensorType::new(data.element, extents).into(), places.into()])
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        let (along, _) = self.choice(context).ok()?;
+        (input == 0 && along != dimension).then_some(dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let (dimension, count) = self.choice(context).expect("inference accepted the count");
         let data = context.accepted(0);

@@ -3,7 +3,6 @@
 use std::ops::RangeInclusive;
 
 use super::{ALL_STORAGE, Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, movement};
-use crate::counted::OutputDimension;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
@@ -51,10 +50,9 @@ impl Operator for Transpose {
         Ok(vec![TensorType { element: data.element, shape }.into()])
     }
 
-    fn follows(&self, context: &Context, _: usize, dimension: usize) -> Option<OutputDimension> {
+    fn follows(&self, context: &Context, _: usize, dimension: usize) -> Option<usize> {
         let permutation = self.permutation(context.accepted(0).shape.len()).ok()?;
-        let place = permutation.iter().position(|&from| from == dimension)?;
-        Some(OutputDimension { output: 0, dimension: place })
+        permutation.iter().position(|&from| from == dimension)
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

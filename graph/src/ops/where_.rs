@@ -32,6 +32,10 @@ impl Operator for Where {
         Ok(vec![TensorType { element: then.element, shape: shape(context)? }.into()])
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        broadcast::dimension(context, input, dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let mut expr = ExprBuilder::new();
         let axes = expr.parallels(&shape(context).expect("inference accepted the shapes"));

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod contributed;
+mod counts;
 mod factors;
 mod gathers;
 mod index;
