@@ -45,7 +45,8 @@ impl WindowSide<'_> {
         let (height, pitch) = (count(rows.axis) + rows.reach(), count(columns.axis) + columns.reach());
         let taps = rows.tap_count().checked_mul(columns.tap_count())?;
         let is_forwards = columns.stride == 1 && rows.stride >= 0;
-        if !(2..=MOST_TAPS).contains(&taps) || !(is_forwards && is_dense && is_small && is_covered && is_linear) {
+        let has_taps = (2..=MOST_TAPS).contains(&taps);
+        if !(has_taps && is_forwards && is_dense && is_small && is_covered && is_linear) {
             return None;
         }
         let offset = |number: usize| {
