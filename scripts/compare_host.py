@@ -192,8 +192,8 @@ def row(name, found):
     return f"| {name}{mark} | {times} | {minima:.2f} | {medians:.2f} | {memory} | {found['compile']:.1f} | {found['size']:.2f} |"
 
 
-HEAD = ["| Model | warpweave, least ms | ONNX Runtime, least ms | median ms | median ms | Ratio of least | Ratio of medians | MB | MB, "
-        "ONNX Runtime | Compile, s | Bundle to model |", "|---|---|---|---|---|---|---|---|---|---|---|"]
+HEAD = ["| Model | least ms | ONNX Runtime | median ms | ONNX Runtime | Ratio of least | of medians | MB | ONNX Runtime | Compile, s | "
+        "Bundle to model |", "|---|---|---|---|---|---|---|---|---|---|---|"]
 
 
 def scaling_head(threads):
@@ -206,7 +206,7 @@ def document(rows, scaling, arguments):
                       if line.startswith("model name")), "unknown")
     lines = ["# The host beside ONNX Runtime", "", "<!-- Written by scripts/compare_host.py --write; not by hand. -->", "",
              f"{arguments.threads} threads of each and batch 1 unless it says otherwise, on {os.cpu_count()} processors ({processor}), ONNX "
-             f"Runtime {importlib.metadata.version('onnxruntime')}. {arguments.rounds} rounds", "of each in turn, with the same random inputs.", ""]
+             f"Runtime {importlib.metadata.version('onnxruntime')}. {arguments.rounds} rounds", "of each in turn, with the same random inputs. Of two figures the first is warpweave's.", ""]
     lines += HEAD + rows
     if scaling:
         lines += ["", "## More threads", "", *scaling_head(arguments.threads), *scaling]

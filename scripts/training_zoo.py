@@ -65,48 +65,55 @@ def products(found: dict) -> float:
     return backward["product_multiply_adds"] / max(backward["multiply_adds"], 1)
 
 
-def row(found: dict) -> str:
-    compiled = found["compiled"]
-    profile = compiled["training_profile"]
+def times_row(found: dict) -> list:
+    profile = found["compiled"]["training_profile"]
     phases = {phase["phase"]: phase for phase in profile["phases"]}
     shares = [f"{phases[phase]['busy_share']:.0%} / {phases[phase]['critical_share']:.0%}" for phase in PHASES]
-    memory = sum(profile["memory"].values()) / 2**20
     advance = profile["advance_seconds"] * 1e3
+    predicted = f"{profile['seconds'] * 1e3 + advance:.2f}"
+    code = "–" if found["code"] is None else f"{found['code'] / 1e3 + advance:.2f}"
+    return [found["name"], predicted, code, f"{advance:.2f}", f"{found['peer']:g}", *shares]
+
+
+def work_row(found: dict) -> list:
+    compiled = found["compiled"]
+    profile = compiled["training_profile"]
+    memory = sum(profile["memory"].values()) / 2**20
     traffic = profile["optimizer_traffic"]
-    cells = [
-        found["name"],
-        f"{profile['seconds'] * 1e3 + advance:.2f}",
-        "–" if found["code"] is None else f"{found['code'] / 1e3 + advance:.2f}",
-        f"{advance:.2f}",
-        f"{found['peer']:g}",
-        *shares,
-        f"{profile['utilisation']:.0%}",
-        f"{products(found):.1%}",
-        f"{(traffic['bytes'] + traffic['moved_bytes']) / traffic['least_bytes']:.2f}",
-        f"{memory:.0f}",
-        str(compiled["groups"]),
-        str(compiled["tasks"]),
-    ]
+    update = (traffic["bytes"] + traffic["moved_bytes"]) / traffic["least_bytes"]
+    shares = [f"{profile['utilisation']:.0%}", f"{products(found):.1%}", f"{update:.2f}"]
+    return [found["name"], *shares, f"{memory:.0f}", str(compiled["groups"]), str(compiled["tasks"])]
+
+
+TIMES = ["model", "predicted, ms", "at machine-code prices, ms", "of it moving states, ms", "PyTorch, ms", *PHASES]
+WORK = ["model", "units busy", "products", "update's bytes", "memory, MiB", "groups", "rTasks"]
+
+
+def line(cells: list) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def document(rows: list) -> str:
-    heading = ["model", "predicted, ms", "at machine-code prices, ms", "of it moving states, ms", "PyTorch, ms", *PHASES, "units busy", "products", "update's bytes", "memory, MiB", "groups", "rTasks"]
+def table(heading: list, rows: list) -> list:
+    return [line(heading), "|" + "---|" * len(heading), *map(line, rows)]
+
+
+def document(found: list) -> str:
     return "\n".join(
         [
             "# Results: training steps",
             "",
             f"Plans of training steps for sm_90a, batch {BATCH}, by SGD with momentum, in FP32; `scripts/training_zoo.py` writes this.",
             "Times are the cost model's for an H200, beside those of the same schedule with the prices of `explain --machine-code`; nothing",
-            "of this has run on a GPU. A phase's cell is its part of the busy time and its part of the critical path. PyTorch's steps were",
-            "measured. Products are the part of the backward pass's multiply-adds that contraction, attention and weight-stationary kernels",
-            "compute. What states become is moved behind each launch where it cannot change places with them; the times have that in them.",
+            "of this has run on a GPU. What states become is moved behind each launch where it cannot change places with them; the times",
+            "have that in them. A phase's cell is its part of the busy time and its part of the critical path. PyTorch's steps were measured.",
+            "",
+            *table(TIMES, map(times_row, found)),
+            "",
+            "Products are the part of the backward pass's multiply-adds that contraction, attention and weight-stationary kernels compute.",
             "The update's bytes are a multiple of the fewest: every state read and written once, and every gradient that lies in memory",
             "read.",
             "",
-            "| " + " | ".join(heading) + " |",
-            "|" + "---|" * len(heading),
-            *rows,
+            *table(WORK, map(work_row, found)),
             "",
         ]
     )
@@ -118,7 +125,7 @@ def main() -> None:
     parser.add_argument("--warpweave", default="target/release/warpweave")
     parser.add_argument("--write", type=pathlib.Path)
     arguments = parser.parse_args()
-    rows, wrong = [], []
+    measured, wrong = [], []
     with tempfile.TemporaryDirectory(prefix="warpweave-training-") as folder:
         for name in arguments.models:
             try:
@@ -126,14 +133,14 @@ def main() -> None:
             except RuntimeError as error:
                 wrong.append(f"{name}: {error}")
                 continue
-            rows.append(row(found))
-            print(f"{rows[-1]} {found['seconds']:.1f} s to compile", flush=True)
+            measured.append(found)
+            print(line(times_row(found) + work_row(found)[1:]), f"{found['seconds']:.1f} s to compile", flush=True)
             if products(found) < LEAST_PRODUCTS:
                 wrong.append(f"{name}: {products(found):.1%} of the backward multiply-adds are in templates for products")
             if found["seconds"] > MOST_SECONDS:
                 wrong.append(f"{name}: {found['seconds']:.1f} s to compile, more than {MOST_SECONDS} s")
     if arguments.write:
-        arguments.write.write_text(document(rows))
+        arguments.write.write_text(document(measured))
     if wrong:
         sys.exit("\n".join(wrong))
 

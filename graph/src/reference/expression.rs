@@ -156,7 +156,7 @@ impl<'e> Machine<'e> {
         }
     }
 
-    /// Whether an index names a place of a dimension wherever the guard holds, as far as ranges and the guard's own words say.
+    /// Whether the ranges of axes, or a condition of the guard on the same index, prove that an index stays inside a dimension.
     fn is_inside(&self, index: &Index, extent: i64, guard: &Guard) -> bool {
         let axis = |axis: AxisId| Range { minimum: 0, maximum: self.expr.axes[axis].extent as i64 - 1 };
         let says_so =
