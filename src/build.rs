@@ -243,7 +243,7 @@ impl Build {
     }
 
     /// Refuses what a build refuses of a partition for a GPU: nodes without kernels, and more rTasks than a plan may have.
-    pub fn check_kernels(
+    pub fn check_partition(
         &self,
         partition: &Partition,
         options: &CompileOptions,
@@ -252,8 +252,12 @@ impl Build {
         self.check_tasks(partition, BundleTarget::Gpu(gpu))?;
         // Nodes have the same kernels in every plan, and one of a graph is made soonest.
         let planning = PlanOptions { backend: BackendChoice::Only(Backend::CudaGraph), ..options.plan_options() };
-        let plan = self.prepared.plan(partition, options, &planning).plan;
-        let nodes = refused_nodes(&plan, partition, &self.prepared.program);
+        self.check_kernels(&self.prepared.plan(partition, options, &planning).plan, partition, gpu)
+    }
+
+    /// Refuses a plan of a partition for a GPU that has nodes without kernels.
+    pub fn check_kernels(&self, plan: &ExecutionPlan, partition: &Partition, gpu: Target) -> Result<(), BuildError> {
+        let nodes = refused_nodes(plan, partition, &self.prepared.program);
         if nodes.is_empty() { Ok(()) } else { Err(BuildError::NoKernels { target: gpu, nodes }) }
     }
 
@@ -279,7 +283,7 @@ impl Build {
     }
 
     /// Refuses a partition of more rTasks than a plan may have, before they are laid out.
-    fn check_tasks(&self, partition: &Partition, target: BundleTarget) -> Result<(), BuildError> {
+    pub fn check_tasks(&self, partition: &Partition, target: BundleTarget) -> Result<(), BuildError> {
         let tasks = |group: &FusionGroup| {
             let grid = group.params.grid(&group.body);
             grid.iter().fold(group.params.parts() as u64, |tasks, &tiles| tasks.saturating_mul(tiles as u64))

@@ -3,6 +3,7 @@
 mod arguments;
 mod compiling;
 mod culprits;
+mod diagnostic;
 mod error;
 mod interrupt;
 mod machine;
@@ -12,7 +13,6 @@ mod ops;
 mod output;
 mod output_paths;
 mod running;
-mod told;
 mod training;
 mod usage;
 

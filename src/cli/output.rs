@@ -9,9 +9,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use warpweave::runtime::json::{self, Value, json};
 use warpweave::runtime::new_file;
 
+use super::diagnostic::Diagnostic;
 use super::error::{CliError, file_error};
 use super::interrupt;
-use super::told::ToldError;
 
 /// The writer of results and messages.
 pub struct Output {
@@ -82,15 +82,15 @@ impl Output {
 
     /// Says why there is no result.
     pub fn error(&self, error: &CliError) {
-        let told = ToldError::of(error);
-        eprintln!("{}", told.text());
+        let diagnostic = Diagnostic::of(error);
+        eprintln!("{}", diagnostic.text());
         if self.json {
-            self.told(&told);
+            self.diagnostic(&diagnostic);
         }
     }
 
-    /// Prints what is told of an error to programs.
-    pub fn told(&self, error: &ToldError) {
+    /// Prints an error as programs are shown it.
+    pub fn diagnostic(&self, error: &Diagnostic) {
         self.result("error", &json!({"error": error.value()}), "");
     }
 }

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue};
 use warpweave::runtime::json::{Value, json};
 
+use super::diagnostic::Diagnostic;
 use super::error::EXIT_USAGE;
 use super::output::Output;
-use super::told::ToldError;
 
 /// Prints what the parser says: help and version, or a mistake, as JSON too where --json is among the arguments.
 pub fn report(error: &clap::Error) -> ExitCode {
@@ -23,7 +23,7 @@ pub fn report(error: &clap::Error) -> ExitCode {
         let message = message.join(" ");
         let message = message.strip_prefix("error: ").unwrap_or(&message).to_owned();
         let help = Some("`warpweave help COMMAND` lists what a command takes".to_owned());
-        Output::new(true).told(&ToldError { code: "usage", message, help, culprits: culprits(error) });
+        Output::new(true).diagnostic(&Diagnostic { code: "usage", message, help, culprits: culprits(error) });
     }
     ExitCode::from(EXIT_USAGE)
 }

@@ -159,9 +159,9 @@ impl<'e> Machine<'e> {
     /// Whether the ranges of axes, or a condition of the guard on the same index, prove that an index stays inside a dimension.
     fn is_inside(&self, index: &Index, extent: i64, guard: &Guard) -> bool {
         let axis = |axis: AxisId| Range { minimum: 0, maximum: self.expr.axes[axis].extent as i64 - 1 };
-        let says_so =
+        let bounds =
             |condition: &Condition| condition.index == *index && condition.lower >= 0 && condition.upper <= extent;
-        index.range(&axis).within(0, extent) || guard.conditions().iter().any(says_so)
+        index.range(&axis).within(0, extent) || guard.conditions().iter().any(bounds)
     }
 
     fn conditions(&self, guard: &Guard) -> Conditions {

@@ -27,10 +27,10 @@ use crate::cli::arguments::passes::{self as pass_arguments, PassArguments};
 use crate::cli::arguments::program::{Runs, backend_reason, parse_target};
 use crate::cli::arguments::search::{SearchArguments, note_end};
 use crate::cli::arguments::training::TrainingArguments;
+use crate::cli::diagnostic::Diagnostic;
 use crate::cli::error::{CliError, Passed, file_error};
 use crate::cli::output::{Output, Progress, write_file};
 use crate::cli::output_paths;
-use crate::cli::told::ToldError;
 
 /// Arguments of `compile`.
 #[derive(Args)]
@@ -293,7 +293,7 @@ impl Watcher<CliError> for Maker<'_> {
         }
         self.phases = PhaseTimes::default();
         self.output.warning(&format!("{target} is left out, the bundle is for the host alone: {error}"));
-        self.left_out.push(json!({ "target": target.to_string(), "error": ToldError::of(&error).value() }));
+        self.left_out.push(json!({ "target": target.to_string(), "error": Diagnostic::of(&error).value() }));
         Ok(())
     }
 

@@ -147,7 +147,6 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     let (chosen, search) = build.prepared().partition_within(&compile, &build.limit);
     note_end(output, "a partition", search.end);
-    build.check_kernels(&chosen, &compile, DEFAULT_KERNEL_TARGET)?;
     let options = PlanOptions {
         sync: arguments.sync.map(policy),
         arena: arena_policy(arguments.arena),
@@ -159,11 +158,14 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         ..compile.plan_options()
     };
     if arguments.compare {
+        build.check_partition(&chosen, &compile, DEFAULT_KERNEL_TARGET)?;
         let comparison = compare(build.prepared(), &chosen, &compile, &options).map_err(BuildError::from)?;
         output.result("explain", &text::comparison_value(&name, &comparison), &text::comparison(&name, &comparison));
         return Ok(true);
     }
+    build.check_tasks(&chosen, BundleTarget::Gpu(DEFAULT_KERNEL_TARGET))?;
     let explained = explain(build.prepared(), &chosen, &compile, &options).map_err(BuildError::from)?;
+    build.check_kernels(explained.plan.plan(), &chosen, DEFAULT_KERNEL_TARGET)?;
     if let Some(directory) = &arguments.directory {
         write_pictures(directory, &name, &explained, &build.model.program.names)?;
     }
@@ -197,7 +199,7 @@ fn of_partition(
     levels.iter().for_each(|figures| note_end(output, &format!("level {}", figures.level), figures.end));
     let chosen = found.into_iter().find(|(_, figures)| figures.level == arguments.fusion);
     let (chosen, _) = chosen.expect("every level was searched");
-    build.check_kernels(&chosen, compile, DEFAULT_KERNEL_TARGET)?;
+    build.check_partition(&chosen, compile, DEFAULT_KERNEL_TARGET)?;
     if let Some(directory) = &arguments.directory {
         std::fs::create_dir_all(directory).map_err(file_error("create", directory))?;
         let title = format!("{name}: {} groups, fusion {}", chosen.groups.len(), arguments.fusion);

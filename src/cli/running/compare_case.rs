@@ -12,9 +12,9 @@ use warpweave::runtime::text::TextError;
 use warpweave::{Checked, OpenError, Source};
 
 use super::run::write_outputs;
+use crate::cli::diagnostic::Diagnostic;
 use crate::cli::error::{CliError, file_error};
 use crate::cli::output::{Output, write_file};
-use crate::cli::told::ToldError;
 
 const BUNDLE: &str = "model.weave";
 const ARRAYS: &str = "io.npz";
@@ -117,9 +117,9 @@ impl<'a> Case<'a> {
                     let awaited = wait.awaited.to_string();
                     json!({"veu": wait.veu, "awaited": awaited, "seen": wait.seen, "wanted": wait.wanted})
                 });
-                let mut told = ToldError::of(error).value();
-                told["status"] = json!(status);
-                (kind(error), None, Some(told))
+                let mut value = Diagnostic::of(error).value();
+                value["status"] = json!(status);
+                (kind(error), None, Some(value))
             }
         };
         json!({
