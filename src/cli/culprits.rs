@@ -123,12 +123,12 @@ fn of_training(error: &TrainingError) -> Vec<Value> {
             tensors.chain(nodes.iter().map(|node| named("node", node))).collect()
         }
         TrainingError::StatisticsApart { node, kept, frozen } => {
-            vec![named("node", node), named("tensor", kept), named("tensor", frozen)]
+            vec![named("node", node), named("constant", kept), named("constant", frozen)]
         }
         TrainingError::SharedStatistic { name, keeper, reader, .. } => {
-            vec![named("tensor", name), named("node", keeper), named("node", reader)]
+            vec![named("constant", name), named("node", keeper), named("node", reader)]
         }
-        TrainingError::Name(name) => vec![named("tensor", name)],
+        TrainingError::Name(name) => vec![named("constant", name)],
         TrainingError::Autodiff(AutodiffError::Procedure { node }) => vec![named("node", node)],
         TrainingError::Counted | TrainingError::Nothing | TrainingError::Rewrite(_) => Vec::new(),
     }

@@ -188,7 +188,8 @@ impl<'m> Walk<'m> {
         true
     }
 
-    /// The dimension of the outputs of which only some elements count, and how many do; an error where the operator may mix them with others.
+    /// The dimension of the outputs of which only some elements count, and how many do; an error where the operator may mix them
+    /// with others.
     fn followed(&self, op: &Op, context: &Context, inputs: &[Option<SymbolId>]) -> Result<Option<Count>, String> {
         let mut followed = None;
         for (input, symbol) in inputs.iter().enumerate() {
