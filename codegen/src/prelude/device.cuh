@@ -214,15 +214,16 @@ WW_FUNCTION void ww_async_wait() {
   asm volatile("cp.async.wait_group %0;" :: "n"(pending) : "memory");
 }
 
-// Copies words of a plan table into shared memory, the threads sharing them; both places are aligned to 16 bytes.
+// Copies words of a plan table, from number `first` on, into shared memory, the threads sharing them; both places are aligned
+// to 16 bytes. An address is one multiplication: the sum of the numbers is made before it.
 template <int words, int threads>
-WW_FUNCTION void ww_fetch(ww_u32* to, int const* from) {
+WW_FUNCTION void ww_fetch(ww_u32* to, int const* table, ww_u32 first) {
 #pragma unroll
-  for (int first = 0; first < words; first += 4 * threads) {
-    int const word = first + 4 * (int)ww_thread();
+  for (int start = 0; start < words; start += 4 * threads) {
+    int const word = start + 4 * (int)ww_thread();
     ww_u32 const place = (ww_u32)__cvta_generic_to_shared(to + word);
     asm volatile("{.reg .pred p; setp.lt.s32 p, %2, %3; @p cp.async.cg.shared.global [%0], [%1], 16;}"
-                 :: "r"(place), "l"(from + word), "r"(word), "n"(words) : "memory");
+                 :: "r"(place), "l"(table + (int)(first + (ww_u32)word)), "r"(word), "n"(words) : "memory");
   }
 }
 

@@ -171,9 +171,9 @@ static void ww_async_copy_weights(float* to, ww_buffers const& buffers, ww_u64 i
 }
 // Copies words of a plan table into shared memory, the threads sharing them.
 template <int words, int threads>
-static void ww_fetch(ww_u32* to, int const* from) {
+static void ww_fetch(ww_u32* to, int const* table, ww_u32 first) {
   for (int word = 4 * (int)ww_thread(); word < words; word += 4 * threads) {
-    for (int at = word; at < word + 4; ++at) ww_shared_store_i32(to, at, ww_table(from, (ww_u32)at));
+    for (int at = word; at < word + 4; ++at) ww_shared_store_i32(to, at, ww_table(table, first + (ww_u32)at));
   }
 }
 WW_FUNCTION ww_fetched ww_fetched_at(ww_u32 const* words) { return words; }

@@ -42,8 +42,6 @@ enum Enclosing {
     Loop { number: u32, jumped_to: bool },
     /// A `for` with its variable.
     Counted(LocalId),
-    /// A `switch`.
-    Switch,
 }
 
 struct Printer<'a> {
@@ -177,9 +175,9 @@ impl Printer<'_> {
                 self.line(&format!("ww_async_copy_{space}<{bytes}>({place}, buffers, {source}, {exists});"));
             }
             Statement::Fetch { array, index, table, first, words } => {
-                let (place, first) = (self.shared_address(*array, index, " + "), global_index(self.kernel, first));
+                let (place, first) = (self.shared_address(*array, index, " + "), self.value(first));
                 let (table, threads) = (table_name(*table), self.threads);
-                self.line(&format!("ww_fetch<{words}, {threads}>({place}, arguments.{table} + {first});"));
+                self.line(&format!("ww_fetch<{words}, {threads}>({place}, arguments.{table}, {first});"));
             }
             Statement::AsyncCommit => self.line("ww_async_commit();"),
             Statement::AsyncWait { pending } => self.line(&format!("ww_async_wait<{pending}>();")),
@@ -196,7 +194,7 @@ impl Printer<'_> {
             Statement::Loop { body } => self.endless_loop(body),
             Statement::Steps { order, body } => self.steps(*order, body),
             Statement::Break => self.leave(),
-            Statement::Switch { selector, cases } => self.switch(selector, cases),
+            Statement::Switch { selector, cases } => self.switch(&self.value(selector), 0, cases.len(), cases),
             Statement::Call { kernel, operands, tile, waits } => {
                 let (held, tile) = (self.operands(operands), self.value(tile));
                 let Takes { exchange, table, .. } = self.takes[*kernel];
@@ -403,7 +401,7 @@ impl Printer<'_> {
         let direct = matches!(self.enclosing.last(), Some(Enclosing::Loop { .. }));
         let innermost = self.enclosing.iter_mut().rev().find_map(|enclosing| match enclosing {
             Enclosing::Loop { number, jumped_to } => Some((*number, jumped_to)),
-            Enclosing::Counted(_) | Enclosing::Switch => None,
+            Enclosing::Counted(_) => None,
         });
         let (number, jumped_to) = innermost.expect("a break stands inside a loop");
         if direct {
@@ -414,20 +412,31 @@ impl Printer<'_> {
         }
     }
 
-    fn switch(&mut self, selector: &Expression, cases: &[Block]) {
-        let selector = self.value(selector);
-        self.line(&format!("switch ({selector}) {{"));
-        self.enclosing.push(Enclosing::Switch);
-        self.depth += 1;
-        for (index, case) in cases.iter().enumerate() {
-            self.line(&format!("case {index}u: {{"));
-            self.nested(case);
-            self.line("} break;");
+    /// Cases from number `first` on, of `count` in all, as leaves of a tree of comparisons. A compiler turns a `switch` into a
+    /// jump through a table in constant memory, which takes longer than the comparisons of some dozen cases.
+    fn switch(&mut self, selector: &str, first: usize, count: usize, cases: &[Block]) {
+        match cases {
+            [] => {}
+            [case] if first + 1 < count => self.block(case),
+            [case] => {
+                self.line(&format!("if ({selector} < {count}u) {{"));
+                self.nested(case);
+                self.line("}");
+            }
+            _ => {
+                let (lower, upper) = cases.split_at(cases.len() / 2);
+                let middle = first + lower.len();
+                self.line(&format!("if ({selector} < {middle}u) {{"));
+                self.depth += 1;
+                self.switch(selector, first, count, lower);
+                self.depth -= 1;
+                self.line("} else {");
+                self.depth += 1;
+                self.switch(selector, middle, count, upper);
+                self.depth -= 1;
+                self.line("}");
+            }
         }
-        self.line("default: break;");
-        self.depth -= 1;
-        self.enclosing.pop();
-        self.line("}");
     }
 }
 

@@ -478,25 +478,23 @@ WW_KERNEL void k3(ww_buffers buffers, ww_fetched operands, unsigned tile) {
   }
   for (;;) {
     v3 = ww_barrier_or(v3);
-    switch (v2) {
-      case 0u: {
-        v2 = v2 + 1u;
-      } break;
-      case 1u: {
-        goto end_of_loop_1;
-      } break;
-      case 2u: {
-        if (v3) {
-          goto end_of_loop_1;
+    if (v2 < 1u) {
+      v2 = v2 + 1u;
+    } else {
+      if (v2 < 2u) {
+        break;
+      } else {
+        if (v2 < 3u) {
+          if (v3) {
+            break;
+          }
         }
-      } break;
-      default: break;
+      }
     }
     for (;;) {
       break;
     }
   }
-  end_of_loop_1:;
   ww_arena_store_i32(buffers, ww_extend(128u + ww_thread()), v2);
 }
 
@@ -575,11 +573,11 @@ extern "C" __global__ void __launch_bounds__(128, 1) warpweave_persistent(ww_arg
   v2 = k5(buffers, exchange, ww_fetched_at(s1 + 64u), 3u, ww_waits_of(arguments, ww_fetched_at(s1), v0, 1u));
   v2 = k6(buffers, exchange, ww_fetched_at(s1 + 64u), arguments.operands + ww_extend(v0), 3u, ww_waits_of(arguments, ww_fetched_at(s1), v0, 1u));
   v2 = k7(buffers, exchange, ww_fetched_at(s1 + 64u), arguments.operands + ww_extend(v0), 3u, ww_waits_of(arguments, ww_fetched_at(s1), v0, 1u));
-  ww_fetch<4, 128>(s1 + 8u, arguments.stream_start + ww_extend(v0));
+  ww_fetch<4, 128>(s1 + 8u, arguments.stream_start, v0);
   v0 = ww_table(arguments.stream_start, v0);
-  ww_fetch<64, 128>(s1 + 8u, arguments.instructions + ww_extend(v0));
+  ww_fetch<64, 128>(s1 + 8u, arguments.instructions, v0);
   v0 = ww_table(arguments.instructions, v0);
-  ww_fetch<516, 128>(s1 + 8u, arguments.operands + ww_extend(v0));
+  ww_fetch<516, 128>(s1 + 8u, arguments.operands, v0);
   v0 = ww_table(arguments.operands, v0);
   v0 = ww_load_control(arguments, ww_epoch);
   v0 = ww_add_control(arguments, ww_epoch, v0);

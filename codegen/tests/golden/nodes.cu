@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(64, 1) warpweave_k0(ww_node_argumen
   unsigned char* const shared = ww_shared_memory();
   ww_buffers const buffers = arguments.buffers;
   unsigned* const s0 = (unsigned*)(shared + 0);
-  ww_fetch<32, 64>(s0 + 0u, arguments.operands + ww_extend(arguments.first_operand));
+  ww_fetch<32, 64>(s0 + 0u, arguments.operands, arguments.first_operand);
   ww_async_commit();
   ww_async_wait<0>();
   ww_barrier();
@@ -67,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(64, 1) warpweave_k1(ww_node_argumen
   unsigned char* const shared = ww_shared_memory();
   ww_buffers const buffers = arguments.buffers;
   unsigned* const s0 = (unsigned*)(shared + 0);
-  ww_fetch<32, 64>(s0 + 0u, arguments.operands + ww_extend(arguments.first_operand));
+  ww_fetch<32, 64>(s0 + 0u, arguments.operands, arguments.first_operand);
   ww_async_commit();
   ww_async_wait<0>();
   ww_barrier();

@@ -61,29 +61,27 @@ extern "C" __global__ void __launch_bounds__(64, 1) warpweave_persistent(ww_argu
   v0 = ww_load_control(arguments, ww_epoch);
   v1 = ww_table(arguments.stream_start, ww_block() * 2u + 0u);
   v4 = ww_table(arguments.stream_start, ww_block() * 2u + 1u);
-  ww_fetch<64, 64>(s0 + (((v1 & (-16u)) + 0u) & 63u) * 4u, arguments.instructions + ww_extend(((v1 & (-16u)) + 0u) * 4u));
-  ww_fetch<64, 64>(s0 + (((v1 & (-16u)) + 16u) & 63u) * 4u, arguments.instructions + ww_extend(((v1 & (-16u)) + 16u) * 4u));
-  ww_fetch<32, 64>(s1 + 0u, arguments.operands + ww_extend(v4));
+  ww_fetch<64, 64>(s0 + (((v1 & (-16u)) + 0u) & 63u) * 4u, arguments.instructions, ((v1 & (-16u)) + 0u) * 4u);
+  ww_fetch<64, 64>(s0 + (((v1 & (-16u)) + 16u) & 63u) * 4u, arguments.instructions, ((v1 & (-16u)) + 16u) * 4u);
+  ww_fetch<32, 64>(s1 + 0u, arguments.operands, v4);
   ww_async_commit();
   v5 = 0u;
   ww_async_wait<0>();
   ww_barrier();
   ww_shared_load4_i32(r0, s0, (v1 & 63u) * 4u);
-  ww_fetch<64, 64>(s0 + (((v1 & (-16u)) + 32u) & 63u) * 4u, arguments.instructions + ww_extend(((v1 & (-16u)) + 32u) * 4u));
+  ww_fetch<64, 64>(s0 + (((v1 & (-16u)) + 32u) & 63u) * 4u, arguments.instructions, ((v1 & (-16u)) + 32u) * 4u);
   ww_async_commit();
   for (;;) {
     v2 = v1 + 1u;
     if (!((int)r0[0] < 3)) {
-      ww_fetch<32, 64>(s1 + 32u - v5, arguments.operands + ww_extend(r0[1]));
+      ww_fetch<32, 64>(s1 + 32u - v5, arguments.operands, r0[1]);
       ww_async_commit();
-      switch (r0[0] - 3u) {
-        case 0u: {
-          k0(buffers, ww_fetched_at(s1 + v5), r0[2]);
-        } break;
-        case 1u: {
+      if (r0[0] - 3u < 1u) {
+        k0(buffers, ww_fetched_at(s1 + v5), r0[2]);
+      } else {
+        if (r0[0] - 3u < 2u) {
           k1(buffers, ww_fetched_at(s1 + v5), r0[2]);
-        } break;
-        default: break;
+        }
       }
       v4 = r0[1];
       v5 = 32u - v5;
@@ -93,26 +91,25 @@ extern "C" __global__ void __launch_bounds__(64, 1) warpweave_persistent(ww_argu
       ww_barrier();
     } else {
       v3 = v2;
-      switch (r0[0]) {
-        case 0u: {
-          goto end_of_loop_0;
-        } break;
-        case 1u: {
+      if (r0[0] < 1u) {
+        break;
+      } else {
+        if (r0[0] < 2u) {
           v6 = true;
           if (ww_thread() == 0u) {
             v6 = ww_wait_acquire(arguments, r0[1], (v0 - 1u) * r0[2] + r0[3], v1);
           }
           v7 = ww_barrier_or(!v6);
           if (v7) {
-            goto end_of_loop_0;
+            break;
           }
-        } break;
-        case 2u: {
-          if (ww_thread() == 0u) {
-            ww_signal_release(arguments, r0[1]);
+        } else {
+          if (r0[0] < 3u) {
+            if (ww_thread() == 0u) {
+              ww_signal_release(arguments, r0[1]);
+            }
           }
-        } break;
-        default: break;
+        }
       }
       ww_shared_load4_i32(r0, s0, (v2 & 63u) * 4u);
     }
@@ -121,13 +118,12 @@ extern "C" __global__ void __launch_bounds__(64, 1) warpweave_persistent(ww_argu
       ww_async_wait<0>();
       ww_barrier();
       ww_shared_load4_i32(r0, s0, (v1 & 63u) * 4u);
-      ww_fetch<64, 64>(s0 + (((v1 & (-16u)) + 32u) & 63u) * 4u, arguments.instructions + ww_extend(((v1 & (-16u)) + 32u) * 4u));
+      ww_fetch<64, 64>(s0 + (((v1 & (-16u)) + 32u) & 63u) * 4u, arguments.instructions, ((v1 & (-16u)) + 32u) * 4u);
       ww_async_commit();
     } else {
       v1 = v3;
     }
   }
-  end_of_loop_0:;
   ww_async_wait<0>();
   if (ww_thread() == 0u) {
     v8 = ww_add_control(arguments, ww_left, 1u);

@@ -7,10 +7,11 @@ use warpweave_plan::tables::{CONTROL_WORDS, STATUS_WORDS, StreamStep, Tables, no
 use super::error::CodeError;
 use super::evaluate::evaluate;
 use super::evaluate::launch::Launch;
+use super::evaluate::value::LANES;
 use super::machine::MachineModel;
 use super::operation::Operation;
 use super::program::MachineCode;
-use super::simulate::{Cause, Cycles, InstructionCost, Surroundings, Timing, simulate};
+use super::simulate::{Cause, Cycles, InstructionCost, Surroundings, Timing, Watched, simulate};
 use super::trace::Unknowns;
 use crate::cubin::{CubinError, jump_tables};
 
@@ -189,9 +190,9 @@ fn unsigned(words: &[i32]) -> Vec<u32> {
     words.iter().map(|word| *word as u32).collect()
 }
 
-/// The cycles from an rTask's last store to the first load of an operand of the same rTask once more, that its stream
-/// runs next, by the block's first warp. They are what the dispatch of an rTask takes whose waits are over. `None` of
-/// what no stream runs, of a call of several rTasks, and where that warp stores nothing.
+/// The cycles from an rTask's last store, of any warp, until all warps have begun to load operands of the same rTask once
+/// more, which its stream runs next. They are what the dispatch of an rTask takes whose waits are over. `None` of what no
+/// stream runs, of a call of several rTasks, and of an rTask that stores nothing.
 pub fn dispatch_cycles(subject: &Subject<'_>, task: Task<'_>) -> Result<Option<u64>, PriceError> {
     if task.runner != Runner::Stream || task.call.len() > 1 {
         return Ok(None);
@@ -205,11 +206,15 @@ pub fn dispatch_cycles(subject: &Subject<'_>, task: Task<'_>) -> Result<Option<u
         (function.start..function.end).filter(|&place| begins(place) || is_store(place) || is_load(place)).collect();
     let step = step_of(task);
     let (timing, _) = timed(subject, subject.entry, of_steps(subject, &[step, step]), &watched)?;
-    let Some(again) = timing.watched.iter().rposition(|(place, _)| begins(*place)) else { return Ok(None) };
-    let (before, next) = timing.watched.split_at(again);
-    let stored = before.iter().rev().find(|(place, _)| is_store(*place));
-    let loaded = next.iter().find(|(place, _)| is_load(*place));
-    Ok(stored.zip(loaded).map(|((_, stored), (_, loaded))| loaded - stored))
+    let (mut stored, mut loaded) = (None, None);
+    for warp in 0..(subject.threads as usize).div_ceil(LANES) {
+        let issues: Vec<Watched> = timing.watched.iter().filter(|issue| issue.warp == warp).copied().collect();
+        let Some(again) = issues.iter().rposition(|issue| begins(issue.place)) else { return Ok(None) };
+        let (before, next) = issues.split_at(again);
+        stored = stored.max(before.iter().rev().find(|issue| is_store(issue.place)).map(|issue| issue.cycle));
+        loaded = loaded.max(next.iter().find(|issue| is_load(issue.place)).map(|issue| issue.cycle));
+    }
+    Ok(stored.zip(loaded).map(|(stored, loaded)| loaded - stored))
 }
 
 fn step_of(Task { kernel, operands, tile, call, .. }: Task<'_>) -> StreamStep {

@@ -20,7 +20,7 @@ pub mod memory;
 mod naming;
 mod reach;
 mod term;
-mod value;
+pub mod value;
 mod warp;
 mod wavefronts;
 

@@ -117,6 +117,17 @@ pub struct InstructionCost {
     pub wavefronts: u64,
 }
 
+/// One issue of an instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Watched {
+    /// The warp.
+    pub warp: usize,
+    /// Where the instruction stands in the program.
+    pub place: usize,
+    /// When it was issued.
+    pub cycle: u64,
+}
+
 /// The timing of a block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Timing {
@@ -128,8 +139,8 @@ pub struct Timing {
     pub idle: Cycles,
     /// What each instruction of the program cost.
     pub instructions: Vec<InstructionCost>,
-    /// The cycle of each issue of the instructions that were to be watched, of the block's first warp.
-    pub watched: Vec<(usize, u64)>,
+    /// The issues of the instructions that were to be watched, in their order.
+    pub watched: Vec<Watched>,
 }
 
 impl Timing {

@@ -15,7 +15,7 @@ use super::machine::MachineModel;
 use super::operation::Pipe;
 use super::program::MachineCode;
 use super::trace::{Effect, Step, Trace};
-pub use causes::{CAUSES, Cause, Cycles, InstructionCost, Timing};
+pub use causes::{CAUSES, Cause, Cycles, InstructionCost, Timing, Watched};
 use issue::{Issue, Kind};
 pub use memory_path::Surroundings;
 use memory_path::{Access, Completion, MemoryPath, Request};
@@ -136,8 +136,8 @@ impl<'a> Block<'a> {
         let Some(step) = self.step(warp) else { return };
         let place = step.place as usize;
         self.account(scheduler, candidate, place, cycle);
-        if warp == 0 && watched.contains(&place) {
-            self.timing.watched.push((place, cycle));
+        if watched.contains(&place) {
+            self.timing.watched.push(Watched { warp, place, cycle });
         }
         let issue = self.issues[place].clone();
         self.schedulers[scheduler].issue(warp, &issue, cycle, self.machine);
