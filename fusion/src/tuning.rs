@@ -23,10 +23,12 @@ pub struct PartitionTuning {
     pub widest_beam: usize,
     /// States that are kept at least.
     pub narrowest_beam: usize,
-    /// States that may be placed over a whole search, if they are of `few_open_groups` open groups.
+    /// States that may be placed over a whole search, if they are of `few_open_groups` open groups and compose `few_statements`.
     pub beam_placements: usize,
     /// Open groups beyond which a state takes the time of several.
     pub few_open_groups: usize,
+    /// Statements of a group beyond which a state takes the time of several: its square over the square of this.
+    pub few_statements: usize,
     /// A node that reads more groups than this joins all of them, or one or two of the first `few_read_groups`.
     pub all_subsets: usize,
     /// Groups of which a node that reads many joins one or two.
@@ -121,6 +123,7 @@ impl SearchTuning {
             narrowest_beam: 8,
             beam_placements: 60_000,
             few_open_groups: 64,
+            few_statements: 16,
             all_subsets: 5,
             few_read_groups: 16,
             most_open_groups: 1024,

@@ -310,7 +310,7 @@ impl Evaluation {
 }
 
 /// Distinct operations on `F32`; equal scalars are computed once.
-fn float_operations(expr: &TensorExpr, scalar: &Scalar) -> usize {
+pub(crate) fn float_operations(expr: &TensorExpr, scalar: &Scalar) -> usize {
     let mut seen: FxHashSet<&Scalar> = FxHashSet::default();
     let mut open = vec![scalar];
     let mut count = 0;

@@ -37,7 +37,29 @@ impl Tiles {
         }
         inside && rest == 0
     }
+
+    /// Where the point with this number stands in a tile's box along `axes`; `None` if the box has fewer points.
+    pub(crate) fn place_in_box(&self, axes: &[usize], number: usize) -> Option<PlaceInBox> {
+        let mut rest = number;
+        let mut place = PlaceInBox::with_capacity(self.tile.len());
+        for &axis in axes.iter().rev() {
+            place.push((axis, (rest % self.tile[axis]) as i64));
+            rest /= self.tile[axis];
+        }
+        (rest == 0).then_some(place)
+    }
+
+    /// Sets the coordinates of a place in the box of a tile, and tells whether there is a point.
+    pub(crate) fn place_box(&self, origin: &[i64], place: &Option<PlaceInBox>, point: &mut [i64]) -> bool {
+        point[..origin.len()].copy_from_slice(origin);
+        let Some(place) = place else { return false };
+        place.iter().for_each(|&(axis, at)| point[axis] += at);
+        place.iter().all(|&(axis, _)| point[axis] < self.extents[axis] as i64)
+    }
 }
+
+/// Coordinates relative to a tile's first point, by axis.
+pub(crate) type PlaceInBox = Vec<(usize, i64)>;
 
 /// The coordinates of the point with this number in a box, the last axis fastest.
 pub(crate) fn decode(extents: &[usize], number: usize) -> Vec<i64> {

@@ -121,6 +121,10 @@ fn build_points(program: &TensorProgram, uses: &Uses, members: &BTreeSet<Stateme
 /// The body of `members` at shared-memory level: what does not leave is staged. `None` if no single kernel computes them
 /// so, or if nothing would be staged.
 pub fn build_staged(program: &TensorProgram, uses: &Uses, members: &BTreeSet<StatementId>) -> Option<GroupBody> {
+    // Reductions are staged, and what they read.
+    if !members.iter().any(|member| reduces(program, *member)) {
+        return None;
+    }
     let drafts = drafts(program, uses, members, Sharing::SharedMemory)?;
     if drafts.len() > SearchTuning::DEFAULT.partition.most_staged_values + 1 || drafts.iter().all(|draft| draft.leaves)
     {
@@ -153,6 +157,10 @@ pub fn build_staged(program: &TensorProgram, uses: &Uses, members: &BTreeSet<Sta
     let body = align::align(program, main, staged)?;
     let narrow = (0..body.stages.len()).all(|stage| body.extra_axes(stage).is_empty());
     (narrow && body.reductions().count() <= 1).then_some(body)
+}
+
+fn reduces(program: &TensorProgram, member: StatementId) -> bool {
+    program.statements[member].definition.expr().is_some_and(|expr| expr.reducer.is_some())
 }
 
 /// Whether a reduction, if there is one, combines singles: kernels that stage values sum nothing else.
@@ -298,5 +306,24 @@ impl Bodies<'_> {
             }
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use warpweave_graph::program::text::parse;
+    use warpweave_graph::text::Tensors;
+
+    #[test]
+    fn what_does_not_reduce_is_not_composed_to_be_staged() {
+        let square = |at: usize| format!("e{at} (t{at}) -> t{}: f32[4] = [a0<4] mul(x0[a0], x0[a0])\n", at + 1);
+        let squares: String = (0..60).map(square).collect();
+        let text = format!("program\nt0: f32[4] = input 0\n{squares}output t60\n");
+        let program = parse(&text, &Tensors::new()).expect("a program");
+        let members: BTreeSet<StatementId> = program.statements.ids().collect();
+        // Composed, they would have 2^60 factors.
+        assert!(build_staged(&program, &Uses::new(&program), &members).is_none());
     }
 }

@@ -23,12 +23,6 @@ pub fn solve<P: PartitionProblem>(memo: &mut Memo<'_, P>) -> Solution {
 fn solve_window<P: PartitionProblem>(placement: &Placement, memo: &mut Memo<'_, P>) -> Vec<NodeSet> {
     let graph = placement.graph();
     let nodes = memo.graph().len();
-    let width = |open: usize| {
-        let weight = open.max(SearchTuning::DEFAULT.partition.few_open_groups);
-        (SearchTuning::DEFAULT.partition.beam_placements * SearchTuning::DEFAULT.partition.few_open_groups
-            / (nodes.max(1) * weight))
-            .clamp(SearchTuning::DEFAULT.partition.narrowest_beam, SearchTuning::DEFAULT.partition.widest_beam)
-    };
     let mut beam = vec![Ranked::default()];
     let mut placed = 0;
     for node in 0..graph.len() {
@@ -46,10 +40,20 @@ fn solve_window<P: PartitionProblem>(placement: &Placement, memo: &mut Memo<'_, 
         });
         let mut priced: Vec<Priced> = priced.collect();
         priced.sort_by(|a, b| a.total.total_cmp(&b.total));
-        beam = best(&beam, graph, &priced, width(beam[0].state.open_groups()));
+        let largest = priced.iter().map(|priced| priced.choice.members.len()).max().unwrap_or(0);
+        beam = best(&beam, graph, &priced, width(nodes, beam[0].state.open_groups(), largest));
     }
     let left = (placed..graph.len()).map(|node| NodeSet::from([node]));
     beam[0].state.groups().into_iter().chain(left).map(|group| placement.named(&group)).collect()
+}
+
+/// States that are kept of a search over so many nodes. What a state takes grows with its open groups, which are copied, and
+/// with the square of the statements of the group that is composed for it.
+fn width(nodes: usize, open: usize, composed: usize) -> usize {
+    let tuning = &SearchTuning::DEFAULT.partition;
+    let placements = tuning.beam_placements * tuning.few_open_groups * tuning.few_statements.pow(2);
+    let weight = open.max(tuning.few_open_groups) * composed.max(tuning.few_statements).pow(2);
+    (placements / (nodes.max(1) * weight)).clamp(tuning.narrowest_beam, tuning.widest_beam)
 }
 
 /// A state and the cost of all its groups.
@@ -141,4 +145,20 @@ fn subsets(read: &[usize], companions: &[Option<Vec<usize>>]) -> Vec<Vec<usize>>
         found.extend(pairs.filter(|pair| complete(pair)).map(|pair| named(&pair)));
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_beam_composes_is_bounded_however_long_its_groups_are() {
+        let nodes = 150;
+        let composed = |longest: usize| -> usize {
+            (1..=nodes).map(|node| node.min(longest)).map(|size| width(nodes, 1, size) * size).sum()
+        };
+        assert!(composed(128) < 6 * composed(8));
+        assert_eq!(width(nodes, 1, 1), width(nodes, 1, SearchTuning::DEFAULT.partition.few_statements));
+        assert_eq!(width(nodes, 1, 128), SearchTuning::DEFAULT.partition.narrowest_beam);
+    }
 }

@@ -1,6 +1,7 @@
 //! The contraction template: tiles of both factors through shared memory, and an epilogue on each element.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use warpweave_graph::numerics::WORD_BYTES;
 
 use rustc_hash::FxHashMap;
@@ -9,7 +10,7 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Index, ReadId};
 
 use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, element_of_output, stored};
-use crate::cost::counts::tiles::{Tiles, set};
+use crate::cost::counts::tiles::{PlaceInBox, Tiles, set};
 use crate::cost::counts::{KernelCounts, Sampling};
 use warpweave_plan::body::{GroupBody, StageSource};
 use warpweave_plan::shared_memory::{SharedWidth, conflict_degree};
@@ -26,6 +27,9 @@ type Known<K> = FxHashMap<K, KernelCounts>;
 /// and whether copies bring it.
 type SideKey = (AxisClass, Vec<usize>, usize, usize, usize, bool);
 
+/// What a stage's end follows from: its number, and the width of its runs.
+type FinishKey = (usize, Option<usize>);
+
 /// Counts of a contraction under any of its shapes; what shapes have in common is counted once.
 pub struct ContractionModel<'b> {
     body: &'b GroupBody,
@@ -40,6 +44,7 @@ pub struct ContractionModel<'b> {
     sides: RefCell<FxHashMap<SideKey, SideLoad>>,
     fetched: RefCell<Known<(AxisClass, SideLoad, Vec<usize>)>>,
     finished: RefCell<Known<(ContractionShape, Vec<usize>)>>,
+    finishes: RefCell<FxHashMap<FinishKey, Rc<Finish>>>,
 }
 
 /// The words that a warp reads of a factor's tile a point of the reduction: as many as there are, and with those of conflicts.
@@ -71,6 +76,7 @@ impl<'b> ContractionModel<'b> {
             sides: RefCell::default(),
             fetched: RefCell::default(),
             finished: RefCell::default(),
+            finishes: RefCell::default(),
         }
     }
 
@@ -81,24 +87,47 @@ impl<'b> ContractionModel<'b> {
 
     /// What the kernel with this shape does, over all tiles.
     pub fn counts(&self, params: &ScheduleParams, shape: ContractionShape, sampling: Sampling) -> KernelCounts {
+        self.before_epilogue(params, &shape, sampling) + self.after_reduction(params, &shape, sampling)
+    }
+
+    /// What the products of all tiles take, and bringing their factors.
+    pub fn before_epilogue(
+        &self,
+        params: &ScheduleParams,
+        shape: &ContractionShape,
+        sampling: Sampling,
+    ) -> KernelCounts {
         let tiles = Tiles::new(self.body, params);
-        let mut counts = self.products_of_tile(&shape) * tiles.count() as f64;
+        let mut counts = self.products_of_tile(shape) * tiles.count() as f64;
         for (class, (factor, axes)) in SIDES.into_iter().zip(self.factors.iter().zip(&self.axes)) {
             let tile: Vec<usize> = axes.iter().map(|&axis| params.tile[axis]).collect();
-            let side = self.side(class, &shape, params, &tile);
+            let side = self.side(class, shape, params, &tile);
             let key = (class, side, tile);
             let known = self.fetched.borrow().get(&key).copied();
             let of_tile = known.unwrap_or_else(|| self.fetches(&tiles, &side, factor, axes, sampling));
             self.fetched.borrow_mut().insert(key, of_tile);
             counts += of_tile * tiles.count() as f64;
         }
-        let key = (ContractionShape { k_tile: 0, pipeline: Pipeline::Unpipelined, ..shape }, params.tile.clone());
-        let known = self.finished.borrow().get(&key).copied();
-        let runs = ColumnRuns::of(self.body, &self.contraction, &shape, &params.tile);
-        let of_tile = known.unwrap_or_else(|| self.epilogue(&tiles, (&shape, runs), sampling));
-        self.finished.borrow_mut().insert(key, of_tile);
-        counts += of_tile * tiles.count() as f64;
         counts
+    }
+
+    /// What follows the reduction, over all tiles.
+    pub fn after_reduction(
+        &self,
+        params: &ScheduleParams,
+        shape: &ContractionShape,
+        sampling: Sampling,
+    ) -> KernelCounts {
+        let tiles = Tiles::new(self.body, params);
+        let key = (ContractionShape { k_tile: 0, pipeline: Pipeline::Unpipelined, ..*shape }, params.tile.clone());
+        let known = self.finished.borrow().get(&key).copied();
+        let new = || {
+            let runs = ColumnRuns::of(self.body, &self.contraction, shape, &params.tile);
+            self.epilogue(&tiles, (shape, runs), sampling)
+        };
+        let of_tile = known.unwrap_or_else(new);
+        self.finished.borrow_mut().insert(key, of_tile);
+        of_tile * tiles.count() as f64
     }
 
     fn side(&self, class: AxisClass, shape: &ContractionShape, params: &ScheduleParams, tile: &[usize]) -> SideLoad {
@@ -203,43 +232,70 @@ impl<'b> ContractionModel<'b> {
         (shape, runs): (&ContractionShape, Option<ColumnRuns>),
         sampling: Sampling,
     ) -> KernelCounts {
-        let [row_axes, column_axes] = &self.axes;
-        let warps = shape.block_size().warps();
         let mut counts = KernelCounts::default();
         let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
         let origins: Vec<Vec<i64>> = picked.map(|tile| tiles.origin(tile)).collect();
+        let (elements, element_weight) = self.finished_elements(tiles, (shape, runs), sampling);
         for stage in 0..self.body.stages.len() {
-            let finish = Finish::new(self.body, stage, runs);
+            let finish = self.finish(stage, runs);
             let mut lanes = Lanes::new(self.body.stages[stage].expr.axes.len());
             for origin in &origins {
-                let own = shape.finish().expect("slices divide a thread's elements");
-                let elements = own.rows * own.columns;
-                let (picked, weight) = Sampling::picks(elements * warps, sampling.warps.saturating_mul(2));
                 let mut of_warps = KernelCounts::default();
-                for (at, warp) in picked.map(|number| (number / warps, number % warps)) {
-                    let place = |lanes: &mut Lanes, column: usize| {
-                        lanes.place(|lane, point| {
-                            point[..origin.len()].copy_from_slice(origin);
-                            let thread = warp * WARP + lane;
-                            let row = shape.row_of(thread, at / own.columns);
-                            let column = shape.column_of(thread, column);
-                            tiles.place(origin, row_axes, row, point) && tiles.place(origin, column_axes, column, point)
-                        });
-                    };
-                    let column = at % own.columns;
-                    place(&mut lanes, column);
+                for element in &elements {
+                    lanes.place(|lane, point| tiles.place_box(origin, &element.places[lane], point));
                     of_warps += finish.of_element(&lanes);
-                    if let Some(runs) = runs {
+                    if let Some((width, places)) = &element.run {
                         // Each element bears its share of its run.
-                        place(&mut lanes, column - column % runs.width);
-                        of_warps += finish.of_run(&lanes, runs.width) * (1.0 / runs.width as f64);
+                        lanes.place(|lane, point| tiles.place_box(origin, &places[lane], point));
+                        of_warps += finish.of_run(&lanes, *width) * (1.0 / *width as f64);
                     }
                 }
-                counts += of_warps * weight;
+                counts += of_warps * element_weight;
             }
         }
         counts * (weight / tiles.count() as f64)
     }
+
+    fn finish(&self, stage: usize, runs: Option<ColumnRuns>) -> Rc<Finish> {
+        let new = || Rc::new(Finish::new(self.body, stage, runs));
+        let mut known = self.finishes.borrow_mut();
+        Rc::clone(known.entry((stage, runs.map(|runs| runs.width))).or_insert_with(new))
+    }
+
+    /// The elements that are followed of those that the warps of a block finish, and how many each stands for.
+    fn finished_elements(
+        &self,
+        tiles: &Tiles,
+        (shape, runs): (&ContractionShape, Option<ColumnRuns>),
+        sampling: Sampling,
+    ) -> (Vec<FinishedElement>, f64) {
+        let [row_axes, column_axes] = &self.axes;
+        let warps = shape.block_size().warps();
+        let own = shape.finish().expect("slices divide a thread's elements");
+        let (picked, weight) = Sampling::picks(own.rows * own.columns * warps, sampling.warps.saturating_mul(2));
+        let followed = picked.map(|number| {
+            let (at, warp) = (number / warps, number % warps);
+            let places = |column: usize| -> Vec<Option<PlaceInBox>> {
+                let place = |lane: usize| {
+                    let thread = warp * WARP + lane;
+                    let mut place = tiles.place_in_box(row_axes, shape.row_of(thread, at / own.columns))?;
+                    place.extend(tiles.place_in_box(column_axes, shape.column_of(thread, column))?);
+                    Some(place)
+                };
+                (0..WARP).map(place).collect()
+            };
+            let column = at % own.columns;
+            let run = runs.map(|runs| (runs.width, places(column - column % runs.width)));
+            FinishedElement { places: places(column), run }
+        });
+        (followed.collect(), weight)
+    }
+}
+
+/// Where the lanes of a warp stand in a tile when each finishes an element; and the width of its run, with where that begins.
+struct FinishedElement {
+    places: Vec<Option<PlaceInBox>>,
+    run: Option<(usize, Vec<Option<PlaceInBox>>)>,
 }
 
 /// What a stage does after the reduction: element by element, and once a run of columns.

@@ -26,16 +26,33 @@ pub fn shortlist(body: &GroupBody, arch: &GpuArch) -> Vec<(ScheduleParams, Kerne
     found
 }
 
+/// A shape with its parameters, behind what its products alone bound.
+type Open = (f64, ScheduleParams, ContractionShape);
+
 /// The shapes with the largest bounds, in the order of the rules; with those that the bound does not tell apart from the
-/// last of them. What a shape's products alone bound is looked at first: a shape that this puts behind all that are kept is
-/// not followed further.
+/// last of them.
 fn contractions(body: &GroupBody, contraction: &Contraction, arch: &GpuArch) -> Vec<(ScheduleParams, KernelCounts)> {
     let model = ContractionModel::new(body);
+    let bound = bound_on(body, arch);
+    best(&model, &open(body, contraction, &model, &bound), &bound)
+}
+
+/// The share of the device's peak that a kernel with these counts reaches at most.
+fn bound_on(body: &GroupBody, arch: &GpuArch) -> impl Fn(&ScheduleParams, &ContractionShape, &KernelCounts) -> f64 {
     let useful = body.operations() as f64;
-    let bound = |params: &ScheduleParams, shape: &ContractionShape, counts: &KernelCounts| {
+    move |params, shape, counts| {
         let device = (arch, &arch.rates_of(body, params));
         counted_bound(counts, useful, params.tiles(body), overlap(shape.pipeline), device).fraction
-    };
+    }
+}
+
+/// All shapes of the rules.
+fn open(
+    body: &GroupBody,
+    contraction: &Contraction,
+    model: &ContractionModel<'_>,
+    bound: &impl Fn(&ScheduleParams, &ContractionShape, &KernelCounts) -> f64,
+) -> Vec<Open> {
     let mut tiles: FxHashMap<[usize; 2], Vec<Vec<usize>>> = FxHashMap::default();
     let with_limits = |shape: ContractionShape| {
         let lengths = [AxisClass::Row, AxisClass::Column].map(|class| shape.length(class));
@@ -46,20 +63,34 @@ fn contractions(body: &GroupBody, contraction: &Contraction, arch: &GpuArch) -> 
         };
         tiles.iter().cloned().map(with_limit).collect::<Vec<_>>()
     };
-    let open: Vec<(f64, ScheduleParams, ContractionShape)> =
-        contraction_shapes(body, contraction).flat_map(with_limits).collect();
-    let kept = ((open.len() as f64 * SearchTuning::DEFAULT.partition.shortlist_share).ceil() as usize)
-        .clamp(SearchTuning::DEFAULT.partition.shortest_list, SearchTuning::DEFAULT.partition.longest_list);
+    contraction_shapes(body, contraction).flat_map(with_limits).collect()
+}
+
+/// Those of `open` with the largest bounds, and what their kernels do. Whoever is put behind all that are kept by its products, or by
+/// these and the fetches of its factors, is not followed further: what comes after only lowers a bound.
+fn best(
+    model: &ContractionModel<'_>,
+    open: &[Open],
+    bound: &impl Fn(&ScheduleParams, &ContractionShape, &KernelCounts) -> f64,
+) -> Vec<(ScheduleParams, KernelCounts)> {
+    let tuning = &SearchTuning::DEFAULT.partition;
+    let kept =
+        ((open.len() as f64 * tuning.shortlist_share).ceil() as usize).clamp(tuning.shortest_list, tuning.longest_list);
     let mut order: Vec<usize> = (0..open.len()).collect();
     order.sort_by(|a, b| open[*b].0.total_cmp(&open[*a].0));
     // Best first, and in the order of the rules among equals.
     let mut scored: Vec<(f64, usize, KernelCounts)> = Vec::new();
     for number in order {
         let (limit, params, shape) = &open[number];
-        if scored.get(kept - 1).is_some_and(|last| *limit < last.0) {
+        let least = scored.get(kept - 1).map_or(0.0, |last| last.0);
+        if *limit < least {
             break;
         }
-        let counts = model.counts(params, *shape, Sampling::COARSE);
+        let before = model.before_epilogue(params, shape, Sampling::COARSE);
+        if bound(params, shape, &before) < least {
+            continue;
+        }
+        let counts = before + model.after_reduction(params, shape, Sampling::COARSE);
         let fraction = bound(params, shape, &counts);
         let better =
             |other: &(f64, usize, KernelCounts)| other.0.total_cmp(&fraction).then(number.cmp(&other.1)).is_gt();
@@ -67,8 +98,7 @@ fn contractions(body: &GroupBody, contraction: &Contraction, arch: &GpuArch) -> 
         scored.insert(place, (fraction, number, counts));
     }
     let last = scored.get(kept - 1).map_or(0.0, |last| last.0);
-    let taken =
-        scored.into_iter().take(SearchTuning::DEFAULT.partition.longest_list).take_while(|scored| scored.0 >= last);
+    let taken = scored.into_iter().take(tuning.longest_list).take_while(|scored| scored.0 >= last);
     taken.map(|(_, number, counts)| (open[number].1.clone(), counts)).collect()
 }
 
@@ -76,5 +106,49 @@ fn overlap(pipeline: Pipeline) -> Overlap {
     match pipeline {
         Pipeline::Unpipelined => Overlap::InTurn,
         Pipeline::RegisterPrefetch | Pipeline::Asynchronous { .. } => Overlap::Together,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::collections::BTreeSet;
+
+    use crate::partition::build::{Uses, build};
+    use warpweave_graph::arena::Id;
+    use warpweave_graph::program::StatementId;
+    use warpweave_graph::program::text::parse;
+    use warpweave_graph::text::Tensors;
+
+    const PRODUCT: &str = "program\nt0: f32[196x256] = input 0\nt1: f32[256x96] = input 1\n\
+        e0 (t0, t1) -> t2: f32[196x96] = [a0<196, a1<96] sum[a2<256] mul(x0[a0, a2], x1[a2, a1])\noutput t2\n";
+
+    #[test]
+    fn stores_are_followed_only_of_shapes_that_their_fetches_leave_a_chance() {
+        let program = parse(PRODUCT, &Tensors::new()).expect("a program");
+        let all = BTreeSet::from([StatementId::from_index(0)]);
+        let body = build(&program, &Uses::new(&program), &all).expect("a body");
+        let contraction = Contraction::of(&body).expect("a contraction");
+        let (arch, model) = (GpuArch::h200(), ContractionModel::new(&body));
+        let bound = bound_on(&body, &arch);
+        let (to_fetches, to_stores) = (Cell::new(0), Cell::new(0));
+        let counted = |params: &ScheduleParams, shape: &ContractionShape, counts: &KernelCounts| {
+            let followed = if counts.store_sectors > 0.0 { &to_stores } else { &to_fetches };
+            followed.set(followed.get() + 1);
+            bound(params, shape, counts)
+        };
+        let open = open(&body, &contraction, &model, &bound);
+        let found = best(&model, &open, &counted);
+        assert!(to_stores.get() < to_fetches.get(), "{} of {}", to_stores.get(), to_fetches.get());
+
+        let whole = |(_, params, shape): &Open| {
+            let counts = model.counts(params, *shape, Sampling::COARSE);
+            (bound(params, shape, &counts), params.clone(), counts)
+        };
+        let mut whole: Vec<(f64, ScheduleParams, KernelCounts)> = open.iter().map(whole).collect();
+        whole.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let expected = whole.into_iter().take(found.len()).map(|(_, params, counts)| (params, counts));
+        assert!(found.into_iter().eq(expected), "no shape with a larger bound is left out");
     }
 }

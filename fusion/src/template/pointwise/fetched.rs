@@ -10,7 +10,9 @@ use warpweave_plan::template::pointwise::runs::{Runs, VECTOR};
 use warpweave_plan::template::pointwise::walk::Walk;
 use warpweave_plan::template::staged::blocked::dense;
 
-use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, combination, element_of_output, stored};
+use crate::cost::counts::evaluation::{
+    Address, Evaluation, Lanes, combination, element_of_output, float_operations, stored,
+};
 use crate::cost::counts::{KernelCounts, Sampling};
 
 /// Loads of a read that are followed where a sampling follows one step.
@@ -48,7 +50,7 @@ impl Part {
             let load = (Address::of_read(&stage.expr, &fetch.at), fetch.point, fetch.width);
             reads.entry(fetch.read).or_default().push(load);
         }
-        let operations = Evaluation::new(stage, scalar, &[]).operations();
+        let operations = float_operations(&stage.expr, scalar);
         Self { reads: reads.into_values().collect(), operations }
     }
 

@@ -81,8 +81,8 @@ fn of_any_columns<
     }
 }
 
-/// Dispatches on the number of rows. Kernels of few rows take several panels of columns at once: one has too few sums to
-/// hide the latency of their additions.
+/// Dispatches on the number of rows, of which no panel has more than `ROWS`. Kernels of few rows take several panels of columns
+/// at once: one has too few sums to hide the latency of their additions.
 #[inline(always)]
 fn of_any_rows<V: Vector, S: Source<COLUMNS>, const WIDTH: usize, const COLUMNS: usize, const ROWS: usize>(
     product: &mut PanelProduct<'_>,
@@ -93,17 +93,17 @@ fn of_any_rows<V: Vector, S: Source<COLUMNS>, const WIDTH: usize, const COLUMNS:
     }
     match product.rows {
         0 => {}
-        1 => of_rows::<V, S, WIDTH, COLUMNS, 1, 4>(product, columns),
-        2 => of_rows::<V, S, WIDTH, COLUMNS, 2, 2>(product, columns),
-        3 => of_rows::<V, S, WIDTH, COLUMNS, 3, 1>(product, columns),
-        4 => of_rows::<V, S, WIDTH, COLUMNS, 4, 1>(product, columns),
-        5 => of_rows::<V, S, WIDTH, COLUMNS, 5, 1>(product, columns),
-        6 => of_rows::<V, S, WIDTH, COLUMNS, 6, 1>(product, columns),
-        7 => of_rows::<V, S, WIDTH, COLUMNS, 7, 1>(product, columns),
-        8 => of_rows::<V, S, WIDTH, COLUMNS, 8, 1>(product, columns),
-        9 => of_rows::<V, S, WIDTH, COLUMNS, 9, 1>(product, columns),
-        10 => of_rows::<V, S, WIDTH, COLUMNS, 10, 1>(product, columns),
-        11 => of_rows::<V, S, WIDTH, COLUMNS, 11, 1>(product, columns),
+        1 if ROWS > 1 => of_rows::<V, S, WIDTH, COLUMNS, 1, 4>(product, columns),
+        2 if ROWS > 2 => of_rows::<V, S, WIDTH, COLUMNS, 2, 2>(product, columns),
+        3 if ROWS > 3 => of_rows::<V, S, WIDTH, COLUMNS, 3, 1>(product, columns),
+        4 if ROWS > 4 => of_rows::<V, S, WIDTH, COLUMNS, 4, 1>(product, columns),
+        5 if ROWS > 5 => of_rows::<V, S, WIDTH, COLUMNS, 5, 1>(product, columns),
+        6 if ROWS > 6 => of_rows::<V, S, WIDTH, COLUMNS, 6, 1>(product, columns),
+        7 if ROWS > 7 => of_rows::<V, S, WIDTH, COLUMNS, 7, 1>(product, columns),
+        8 if ROWS > 8 => of_rows::<V, S, WIDTH, COLUMNS, 8, 1>(product, columns),
+        9 if ROWS > 9 => of_rows::<V, S, WIDTH, COLUMNS, 9, 1>(product, columns),
+        10 if ROWS > 10 => of_rows::<V, S, WIDTH, COLUMNS, 10, 1>(product, columns),
+        11 if ROWS > 11 => of_rows::<V, S, WIDTH, COLUMNS, 11, 1>(product, columns),
         rows => unreachable!("no panel has {rows} rows"),
     }
 }

@@ -1,7 +1,8 @@
 //! What a thread of the pointwise template fetches for the points that it computes side by side.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
+use rustc_hash::FxHashMap;
 use warpweave_graph::expr::{AxisId, Condition, Guard, Index, Range, Read, ReadId, Scalar, TensorExpr};
 
 use crate::body::{Stage, StageSource};
@@ -29,7 +30,7 @@ pub struct Fetch {
 pub struct Fetches {
     /// The loads, in the order of the taps.
     pub list: Vec<Fetch>,
-    places: HashMap<(ReadId, usize, usize), (usize, usize)>,
+    places: FxHashMap<(ReadId, usize, usize), (usize, usize)>,
 }
 
 /// The points that a thread computes side by side.
@@ -61,7 +62,7 @@ impl Fetches {
         let wide: Vec<bool> = reads.iter().map(|read| is_common(read) && is_wide(*read)).collect();
         let moved = Moved { expr, runs: points.runs, walk };
         let mut found = Self::default();
-        let mut known: HashMap<(usize, Read), usize> = HashMap::new();
+        let mut known: FxHashMap<(usize, Read), usize> = FxHashMap::default();
         for (number, tap) in walk.taps().iter().enumerate() {
             for point in 0..points.count {
                 for (&read, &wide) in reads.iter().zip(&wide) {
