@@ -5,6 +5,8 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use warpweave::runtime::new_file::NewFile;
+
 use super::error::{CliError, file_error};
 
 /// The picture and the trace of a plan in time.
@@ -32,7 +34,7 @@ pub fn check_writable(output: &Path) -> Result<(), CliError> {
     match (is_folder, output.is_dir()) {
         (false, _) => Err(refused(ErrorKind::NotADirectory)),
         (true, true) => Err(refused(ErrorKind::IsADirectory)),
-        (true, false) => Ok(()),
+        (true, false) => NewFile::create(output).map(drop).map_err(file_error("write", output)),
     }
 }
 

@@ -13,7 +13,8 @@ an operator takes, tried one by one; of several inputs they are those of the fir
 and f64; `int` is i8 to i64 and u8 to u64; `storage` is what is kept and converted only: f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz,
 f8e8m0, f4e2m1, i4, u4, i2 and u2. Host is the processor's back end, kernels are what GPU, emulator and printed text run.
 *Not tried* means that no small application was found, which says nothing of larger ones.
-`Constant` nodes and a model's own functions are resolved at import. A model is refused with all nodes and types that are not here.
+`Constant` nodes, a model's own functions, control flow and sequences are resolved at import. A model is refused with all nodes and
+types that are not here.
 
 ";
 

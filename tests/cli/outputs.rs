@@ -91,6 +91,24 @@ fn what_is_no_file_is_not_replaced() {
     }
 }
 
+#[test]
+fn an_output_that_cannot_be_written_is_refused_before_anything_runs() {
+    let folder = Folder::new();
+    open_batch(&folder);
+    fs::create_dir(folder.join("full")).expect("a folder can be made");
+    fs::create_dir(folder.join("full/out_0.npy")).expect("a folder can be made");
+    for output in ["@rows.onnx/out", "@full", "@missing/out.npz", "@rows.onnx/out.npz"] {
+        let arguments = placed(&folder, &format!("run @rows.onnx --batch 2 --output {output}"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warpweave"));
+        let told = command.args(&arguments).output().expect("the binary can be started");
+        let errors = String::from_utf8_lossy(&told.stderr);
+        assert!(told.status.code() == Some(2) && errors.contains("error[file]: cannot "), "{output}: {errors}");
+        // What is made up for a run is told when it begins.
+        assert!(!errors.contains("inputs are random"), "{output}: {errors}");
+        assert_eq!(folder.names(), ["full", "rows.onnx"], "{output}");
+    }
+}
+
 /// Runs the binary where no file may be longer than some kilobytes.
 fn short_of_space(arguments: &[String]) -> Output {
     let script = "trap '' XFSZ; ulimit -f 16; exec \"$@\"";

@@ -7,6 +7,7 @@
 
 mod constant;
 mod control;
+mod counts;
 pub mod declared;
 pub mod error;
 pub mod fixed;
@@ -16,6 +17,7 @@ mod legacy;
 mod nodes;
 pub mod options;
 mod order;
+mod sequence;
 mod subgraph;
 mod walk;
 
@@ -33,7 +35,7 @@ use crate::weights::{WeightError, Weights};
 use declared::DeclaredPort;
 use error::{ImportError, TensorPlace, Unsupported, UnsupportedTensor};
 use flatten::Flattening;
-use options::ImportOptions;
+use options::{ImportOptions, Variables};
 use subgraph::{Environment, Scope};
 use walk::{State, Walk};
 
@@ -115,6 +117,7 @@ fn import_with(
     let weights = Weights::new(folder, files, limits.weight_bytes);
     let flattening = Flattening::new(&model, limits);
     let mut walk = Walk::new(Graph::new(graph.name.clone()), flattening, weights, *limits);
+    walk.trains = options.variables != Variables::None;
     let mut tensors: Vec<UnsupportedTensor> = graph.sparse_initializer.iter().map(sparse).collect();
     let scope = walk_main(&mut walk, &model, graph, options, &mut tensors)?;
     if !walk.unsupported.is_empty() || !tensors.is_empty() {
@@ -122,6 +125,9 @@ fn import_with(
     }
     for output in &graph.output {
         let symbol = scope.get(output.name.as_str()).copied().flatten();
+        if let Some(State::Sequence(_)) = symbol.map(|symbol| walk.state(symbol)) {
+            return Err(ImportError::invalid(&output.name, "the output is a sequence, which is not supported"));
+        }
         let value = symbol.and_then(|symbol| walk.value(symbol));
         let value = value.ok_or_else(|| ImportError::invalid(&output.name, "the output is not defined"))?;
         walk.graph.outputs.push(GraphOutput { name: output.name.clone(), value });

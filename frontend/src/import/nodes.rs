@@ -5,6 +5,7 @@ use warpweave_graph::ops::{AttributeReader, Op};
 use super::control::ControlFlow;
 use super::error::{ImportError, UnsupportedNode};
 use super::flatten::{FlatNode, SymbolId};
+use super::sequence::SequenceOperator;
 use super::walk::{Refusal, State, Walk};
 use super::{constant, legacy, order};
 use crate::attributes;
@@ -52,6 +53,9 @@ impl<'m> Walk<'m> {
                 self.define(output, State::Constant(tensor));
             }
             return Ok(());
+        }
+        if let Some(operator) = SequenceOperator::of(node) {
+            return operator.take(self, node, &mut reader);
         }
         let op = Op::import(&node.domain, &node.operator, &mut reader).map_err(|error| error.to_string())?;
         Ok(self.apply(&node.name, op, &inputs, &node.outputs)?)

@@ -1,14 +1,14 @@
 //! A graph in the making, and what is known of its symbols.
 
-use std::collections::BTreeMap;
-
 use warpweave_graph::arena::Arena;
-use warpweave_graph::counted::{self, CountedOutput};
+use warpweave_graph::counted;
+use warpweave_graph::ops::where_::Where;
 use warpweave_graph::ops::{Context, Fact, InferError, Op};
 use warpweave_graph::passes::constant_folding::evaluate_node;
 use warpweave_graph::types::MAX_RANK;
-use warpweave_graph::{Graph, Tensor, ValueId, ValueType};
+use warpweave_graph::{Graph, Shape, Tensor, TensorType, ValueId, ValueType};
 
+use super::counts::{Count, Counts, Extent, Replaced};
 use super::error::{ImportError, UnsupportedNode};
 use super::flatten::{Flattening, SymbolId};
 use super::options::Limits;
@@ -26,6 +26,18 @@ pub(super) enum State {
     Variable(Tensor),
     /// A value of the graph.
     Value(ValueId),
+    /// What a branch reads of another symbol, not in the graph yet.
+    Gated(Gate),
+    /// A sequence.
+    Sequence(Vec<SymbolId>),
+}
+
+/// A symbol where a condition, a scalar of the graph, is `open`, else zeros: a gradient goes no further back where it is not.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gate {
+    pub(super) of: SymbolId,
+    pub(super) condition: SymbolId,
+    pub(super) open: bool,
 }
 
 /// A graph in the making.
@@ -36,17 +48,21 @@ pub(super) struct Walk<'m> {
     pub(super) flattening: Flattening<'m>,
     pub(super) weights: Weights<'m>,
     pub(super) limits: Limits,
+    /// Whether a training step is made of the graph.
+    pub(super) trains: bool,
+    /// Elements of all sequences together.
+    pub(super) sequence_elements: usize,
     /// How many graphs inside nodes the walk stands in.
     pub(super) depth: usize,
     /// The values whose extents depend on data.
-    counts: BTreeMap<ValueId, Count>,
+    pub(super) counts: Counts,
 }
 
-/// A dimension of a value that has as many elements as another value says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Count {
-    dimension: usize,
-    count: ValueId,
+/// What is known of a node's inputs and outputs.
+struct Inferred {
+    facts: Vec<Option<Fact>>,
+    types: Vec<ValueType>,
+    replaced: Vec<Replaced>,
 }
 
 /// Why a node does not become a part of the graph.
@@ -78,8 +94,10 @@ impl<'m> Walk<'m> {
             flattening,
             weights,
             limits,
+            trains: false,
+            sequence_elements: 0,
             depth: 0,
-            counts: BTreeMap::new(),
+            counts: Counts::default(),
         }
     }
 
@@ -106,8 +124,12 @@ impl<'m> Walk<'m> {
     /// The graph's value of a symbol, if anything is known of it.
     pub(super) fn value(&mut self, symbol: SymbolId) -> Option<ValueId> {
         match self.state(symbol) {
-            State::Unknown => None,
+            State::Unknown | State::Sequence(_) => None,
             State::Value(value) => Some(*value),
+            State::Gated(gate) => {
+                let gate = *gate;
+                self.gate(symbol, gate)
+            }
             State::Variable(tensor) => {
                 let value = self.graph.variable(self.flattening.symbols[symbol].clone(), tensor.clone());
                 self.define(symbol, State::Value(value));
@@ -121,6 +143,41 @@ impl<'m> Walk<'m> {
         }
     }
 
+    /// A symbol behind a gate, if gradients go through it.
+    pub(super) fn gated(&mut self, gate: Gate) -> SymbolId {
+        let is_differentiated = match self.state(gate.of) {
+            State::Unknown | State::Constant(_) | State::Sequence(_) => false,
+            State::Variable(_) | State::Gated(_) => true,
+            State::Value(value) => {
+                let is_float = |ty: &TensorType| ty.element.is_float();
+                self.graph.values[*value].ty.as_tensor().is_some_and(is_float) && !self.counts.of.contains_key(value)
+            }
+        };
+        if !is_differentiated {
+            return gate.of;
+        }
+        let name = self.flattening.symbols[gate.of].clone();
+        let symbol = self.flattening.symbol(&name, "gated");
+        self.define(symbol, State::Gated(gate));
+        symbol
+    }
+
+    /// The value of a gate, which becomes a choice.
+    fn gate(&mut self, symbol: SymbolId, Gate { of, condition, open }: Gate) -> Option<ValueId> {
+        let fact = self.fact(of)?;
+        let element = fact.ty.as_tensor()?.element;
+        let name = self.flattening.symbols[symbol].clone();
+        let zero = Tensor::from_f64(TensorType { element, shape: Shape::scalar() }, &[0.0]);
+        let zero = self.graph.constant(name.clone(), zero);
+        let (condition, of) = (self.value(condition)?, self.value(of)?);
+        let (holds, fails) = if open { (of, zero) } else { (zero, of) };
+        let inputs = vec![Some(condition), Some(holds), Some(fails)];
+        let id = self.graph.node(&name, Op::Where(Where), inputs, vec![(name.clone(), fact.ty)]);
+        let value = self.graph.nodes[id].outputs[0];
+        self.define(symbol, State::Value(value));
+        Some(value)
+    }
+
     /// Appends an operator, or folds it.
     pub(super) fn apply(
         &mut self,
@@ -129,24 +186,21 @@ impl<'m> Walk<'m> {
         inputs: &[Option<SymbolId>],
         outputs: &[Option<SymbolId>],
     ) -> Result<(), String> {
-        let Some(mut facts) = self.facts(inputs) else {
+        if self.passes_sequence(&op, inputs, outputs)? {
+            return Ok(());
+        }
+        let mut inputs = inputs.to_vec();
+        let Some(Inferred { facts, types, replaced }) = self.infer(&op, &mut inputs, outputs.len())? else {
             return Ok(());
         };
-        let types = loop {
-            match op.infer(&Context::new(&facts, outputs.len())) {
-                Ok(types) => break types,
-                Err(InferError::NotConstant(input)) if self.fix(inputs, input) => {
-                    facts = self.facts(inputs).unwrap_or_default();
-                }
-                Err(error) => return Err(self.refusal(inputs, &error)),
-            }
-        };
-        if types.len() < outputs.len() {
-            return Err(format!("{} outputs are not supported", outputs.len()));
+        if self.take_extents(name, &op, &inputs, outputs)? || self.masked(name, &op, &inputs, outputs, &facts)? {
+            return Ok(());
         }
-        types.iter().try_for_each(|ty| self.check(ty))?;
         let context = Context::new(&facts, outputs.len());
-        let (counted, followed) = (op.counted(&context), self.followed(&op, &context, inputs)?);
+        let counted = op.counted(&context);
+        let followed = self.followed(&op, &context, &inputs, &types)?;
+        let followed = self.grown(&op, &facts, &types, &replaced, followed)?;
+        let extents = self.moved_extents(&op, &facts, &inputs, &types);
         // The outputs that hold counts stand behind those that the model names.
         let made = if counted.is_empty() { outputs.len() } else { types.len() };
         if let Some(tensors) = evaluate_node(&op, &facts, &types[..made]).filter(|_| followed.is_none()) {
@@ -155,6 +209,12 @@ impl<'m> Walk<'m> {
                     self.define(output, State::Constant(tensor));
                 }
             }
+            return Ok(());
+        }
+        if let (Some((known, extents)), &[Some(output)]) = (&extents, outputs)
+            && extents.iter().all(|extent| matches!(extent, Extent::Known(_)))
+        {
+            self.define(output, State::Constant(known.clone()));
             return Ok(());
         }
         let inputs = inputs.iter().map(|input| input.and_then(|symbol| self.value(symbol))).collect();
@@ -166,10 +226,13 @@ impl<'m> Walk<'m> {
         let values = &self.graph.nodes[id].outputs;
         for counted in &counted {
             let count = Count { dimension: counted.dimension, count: values[counted.count] };
-            self.counts.insert(values[counted.output], count);
+            self.counts.of.insert(values[counted.output], count);
         }
         if let Some(count) = followed {
-            self.counts.extend(values.iter().map(|&value| (value, count)));
+            self.counts.of.extend(values.iter().map(|&value| (value, count)));
+        }
+        if let Some((_, extents)) = extents {
+            self.counts.extents.insert(values[0], extents);
         }
         for (output, value) in outputs.iter().zip(self.graph.nodes[id].outputs.clone()) {
             if let Some(output) = *output {
@@ -179,50 +242,61 @@ impl<'m> Walk<'m> {
         Ok(())
     }
 
+    /// What is known of inputs and outputs; `None` if an input is not known. Inputs that must be constant become so where
+    /// they can.
+    fn infer(&mut self, op: &Op, inputs: &mut [Option<SymbolId>], outputs: usize) -> Result<Option<Inferred>, String> {
+        let mut replaced = Vec::new();
+        loop {
+            let Some(facts) = self.facts(inputs) else { return Ok(None) };
+            match op.infer(&Context::new(&facts, outputs)) {
+                Ok(types) if types.len() < outputs => return Err(format!("{outputs} outputs are not supported")),
+                Ok(types) => {
+                    types.iter().try_for_each(|ty| self.check(ty))?;
+                    return Ok(Some(Inferred { facts, types, replaced }));
+                }
+                Err(InferError::NotConstant(input)) if self.fix(inputs, input) => {}
+                Err(error) => {
+                    let extents = match error {
+                        InferError::NotConstant(input) => self.replace_extents(op, inputs, input),
+                        _ => None,
+                    };
+                    replaced.push(extents.ok_or_else(|| self.refusal(inputs, &error))?);
+                }
+            }
+        }
+    }
+
+    /// Gives a sequence another name; `false` if no input is one, and an error if an operator computes with one.
+    fn passes_sequence(
+        &mut self,
+        op: &Op,
+        inputs: &[Option<SymbolId>],
+        outputs: &[Option<SymbolId>],
+    ) -> Result<bool, String> {
+        let is_sequence = |symbol: &SymbolId| matches!(self.state(*symbol), State::Sequence(_));
+        let Some(&sequence) = inputs.iter().flatten().find(|symbol| is_sequence(symbol)) else { return Ok(false) };
+        match (op, outputs) {
+            (Op::Identity(_), &[Some(output)]) => self.define(output, self.state(sequence).clone()),
+            _ => {
+                let name = &self.flattening.symbols[sequence];
+                return Err(format!("`{name}` is a sequence, which is not supported here"));
+            }
+        }
+        Ok(true)
+    }
+
     /// Makes a variable that no operator has read so far a constant; `false` if the input is none.
     fn fix(&mut self, inputs: &[Option<SymbolId>], input: usize) -> bool {
         let Some(symbol) = inputs.get(input).copied().flatten() else { return false };
-        let State::Variable(tensor) = self.state(symbol) else { return false };
+        let mut holder = symbol;
+        while let State::Gated(gate) = self.state(holder) {
+            holder = gate.of;
+        }
+        let State::Variable(tensor) = self.state(holder) else { return false };
         let tensor = tensor.clone();
+        self.define(holder, State::Constant(tensor.clone()));
         self.define(symbol, State::Constant(tensor));
         true
-    }
-
-    /// The dimension of the outputs of which only some elements count, and how many do; an error where the operator may mix them
-    /// with others.
-    fn followed(&self, op: &Op, context: &Context, inputs: &[Option<SymbolId>]) -> Result<Option<Count>, String> {
-        let mut followed = None;
-        for (input, symbol) in inputs.iter().enumerate() {
-            let Some(State::Value(value)) = symbol.map(|symbol| self.state(symbol)) else { continue };
-            let Some(Count { dimension, count }) = self.counts.get(value) else { continue };
-            let refused = || {
-                let name = &self.graph.values[*value].name;
-                format!(
-                    "`{name}` has as many elements along dimension {dimension} as its data say, which is not supported here"
-                )
-            };
-            let dimension = op.follows(context, input, *dimension).ok_or_else(refused)?;
-            let found = Count { dimension, count: *count };
-            if followed.is_some_and(|known| known != found) {
-                return Err(refused());
-            }
-            followed = Some(found);
-        }
-        Ok(followed)
-    }
-
-    /// Adds how many elements count to the graph's outputs.
-    pub(super) fn count_outputs(&mut self) {
-        let graph = &mut self.graph;
-        let mut known: BTreeMap<ValueId, usize> = BTreeMap::new();
-        for output in 0..graph.outputs.len() {
-            let Some(&Count { dimension, count }) = self.counts.get(&graph.outputs[output].value) else { continue };
-            let count = *known.entry(count).or_insert_with(|| {
-                graph.output(count);
-                graph.outputs.len() - 1
-            });
-            graph.counted.push(CountedOutput { output, dimension, count });
-        }
     }
 
     /// Why inference refuses a node, with the name of an input that should be constant.
@@ -238,9 +312,10 @@ impl<'m> Walk<'m> {
     /// What is known of a symbol; `None` if nothing is.
     pub(super) fn fact(&self, symbol: SymbolId) -> Option<Fact> {
         match self.state(symbol) {
-            State::Unknown => None,
+            State::Unknown | State::Sequence(_) => None,
             State::Constant(tensor) => Some(Fact { ty: tensor.ty().clone().into(), value: Some(tensor.clone()) }),
             State::Variable(tensor) => Some(Fact { ty: tensor.ty().clone().into(), value: None }),
+            State::Gated(gate) => self.fact(gate.of),
             State::Value(value) => {
                 let constant = self.graph.constant_value(*value).cloned();
                 Some(Fact { ty: self.graph.values[*value].ty.clone(), value: constant })

@@ -1,12 +1,15 @@
 //! Control flow over graphs: what is folded, what becomes a choice, and what is refused.
 
+use std::collections::BTreeMap;
+
 use crate::model::{constant, float, graph_attribute, int, ints, load, model, node, subgraph, value};
 use warpweave_frontend::onnx::{
     AttributeKind, AttributeProto, FunctionProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto,
     ValueInfoProto,
 };
-use warpweave_frontend::{ImportError, ImportOptions, Limits};
+use warpweave_frontend::{ImportError, ImportOptions, Limits, NameFilter, Variables};
 use warpweave_graph::reference::evaluate;
+use warpweave_graph::training::{Loss, Objective, Optimizer, StepOptions, training_step};
 use warpweave_graph::{ElementType, Tensor, lower};
 
 const F32: ElementType = ElementType::F32;
@@ -136,6 +139,51 @@ fn a_condition_on_data_becomes_a_choice() {
 }
 
 /// A loop whose body adds the outer value `w` to what is carried, and collects the double of it.
+#[test]
+fn a_branch_that_is_not_taken_trains_nothing() {
+    // The logarithms of negative numbers, whose derivatives are no numbers, and a normalisation that keeps statistics.
+    let normalised = node("BatchNormalization", &["logs", "scale", "bias", "mean", "variance"], &["r"], vec![]);
+    let then = [node("Mul", &["x", "w"], &["scaled"], vec![]), unary("Log", "scaled", "logs"), normalised];
+    let otherwise = [node("Mul", &["x", "w"], &["r"], vec![])];
+    let choice = |name: &str, nodes: &[NodeProto]| {
+        let output = vec![value("r", F32, &["2", "2"])];
+        graph_attribute(name, subgraph(vec![], vec![], nodes.to_vec(), output))
+    };
+    let branches = vec![choice("then_branch", &then), choice("else_branch", &otherwise)];
+    let variables = [("w", 1.0), ("scale", 1.0), ("bias", 0.0), ("mean", 3.0), ("variance", 5.0)];
+    let constants = variables.map(|(name, number)| constant(name, &pair(number, number)));
+    let inputs = vec![value("x", F32, &["2", "2"]), value("c", BOOL, &["1"])];
+    let model = typed(inputs, constants.to_vec(), vec![node("If", &["c"], &["y"], branches)], &["y"]);
+    let variables = Variables::Floating(NameFilter::default());
+    let graph = load(&model, &ImportOptions { variables, ..ImportOptions::default() }).expect("it is supported");
+    let options = StepOptions {
+        loss: Objective::Loss(Loss::MeanSquaredError),
+        output: None,
+        optimizer: Optimizer::SGD,
+        largest_norm: None,
+    };
+    let step = training_step(&graph, &options).expect("there is a step");
+    assert_eq!(step.statistics, ["mean", "variance"]);
+    let mut program = step.program.clone();
+    let next: Vec<_> =
+        step.program.states().map(|(state, next)| (program.names.tensors[&state].clone(), next)).collect();
+    program.outputs = next.iter().map(|(_, next)| *next).collect();
+    let after = |x: f32, holds: bool| {
+        let inputs =
+            [Tensor::new([2, 2], &[x; 4]), truth(holds), Tensor::new([2, 2], &[0f32; 4]), Tensor::scalar(0.25f32)];
+        let values = evaluate(&program, &inputs).expect("it has values");
+        next.iter().map(|(name, _)| name.as_str()).zip(values.iter().map(Tensor::to_f32)).collect::<BTreeMap<_, _>>()
+    };
+    let untaken = after(-1.0, false);
+    let wanted = [("w", 0.75), ("scale", 1.0), ("bias", 0.0), ("mean", 3.0), ("variance", 5.0)];
+    for (name, wanted) in wanted {
+        assert_eq!(untaken[name], [wanted; 2], "{name}");
+    }
+    let taken = after(1.0, true);
+    assert!(taken["mean"].iter().all(|mean| (mean - 2.7).abs() < 1e-6), "{taken:?}");
+    assert!(taken.values().flatten().all(|value| value.is_finite()), "{taken:?}");
+}
+
 fn accumulate(trips: &str, condition: &str) -> NodeProto {
     let inputs = vec![value("i", I64, &[]), value("go", BOOL, &[]), value("sum", F32, &["2"])];
     let nodes = vec![
@@ -187,6 +235,51 @@ fn loops_are_unrolled_as_far_as_they_are_known_to_run() {
         "model-limit",
         &["number of nodes"],
     );
+}
+
+#[test]
+fn sequences_are_lists_that_the_import_knows() {
+    let number = |name: &str, value: i64| node("Constant", &[], &[name], vec![int("value_int", value)]);
+    let nodes = vec![
+        number("last", -1),
+        number("first", 0),
+        number("one", 1),
+        node("SplitToSequence", &["x", "one"], &["rows"], vec![int("axis", 0), int("keepdims", 0)]),
+        node("SequenceLength", &["rows"], &["length"], vec![]),
+        node("SequenceAt", &["rows", "last"], &["row"], vec![]),
+        node("SequenceErase", &["rows", "first"], &["fewer"], vec![]),
+        node("SequenceInsert", &["fewer", "row"], &["more"], vec![]),
+        node("ConcatFromSequence", &["more"], &["stacked"], vec![int("axis", 0), int("new_axis", 1)]),
+        node("SequenceConstruct", &["row", "row"], &["pair"], vec![]),
+        node("ConcatFromSequence", &["pair"], &["chained"], vec![int("axis", 0)]),
+        node("Cast", &["length"], &["count"], vec![int("to", 1)]),
+    ];
+    let model = typed(vec![value("x", F32, &["3", "2"])], vec![], nodes, &["stacked", "chained", "count"]);
+    let outputs = run(&model, &ImportOptions::default(), &[Tensor::new([3, 2], &[1f32, 2.0, 3.0, 4.0, 5.0, 6.0])]);
+    assert_eq!(outputs, [vec![3.0, 4.0, 5.0, 6.0, 5.0, 6.0], vec![5.0, 6.0, 5.0, 6.0], vec![3.0]]);
+    let nodes = vec![node("SequenceConstruct", &["x"], &["rows"], vec![]), unary("Neg", "rows", "y")];
+    let model = typed(vec![value("x", F32, &["2"])], vec![], nodes, &["y"]);
+    refused(&model, &ImportOptions::default(), "model-unsupported", &["`rows` is a sequence"]);
+}
+
+#[test]
+fn a_loop_may_add_to_a_sequence() {
+    let body = vec![
+        unary("Identity", "going", "on"),
+        node("Mul", &["x", "x"], &["square"], vec![]),
+        node("SequenceInsert", &["before", "square"], &["after"], vec![]),
+    ];
+    let inputs = vec![value("at", I64, &[]), value("going", BOOL, &[]), value("before", F32, &["2"])];
+    let outputs = vec![value("on", BOOL, &[]), value("after", F32, &["2"])];
+    let body = graph_attribute("body", subgraph(inputs, vec![], body, outputs));
+    let nodes = vec![
+        node("SequenceEmpty", &[], &["none"], vec![]),
+        node("Loop", &["trips", "", "none"], &["squares"], vec![body]),
+        node("ConcatFromSequence", &["squares"], &["y"], vec![int("axis", 0)]),
+    ];
+    let trips = constant("trips", &Tensor::scalar(2i64));
+    let model = typed(vec![value("x", F32, &["2"])], vec![trips], nodes, &["y"]);
+    assert_eq!(run(&model, &ImportOptions::default(), &[pair(2.0, 3.0)]), [[4.0, 9.0, 4.0, 9.0]]);
 }
 
 #[test]

@@ -4,10 +4,7 @@
 //! others. Both are written as sums of the same body over the same axes, with an adjoint or a factor of its own.
 
 use super::points::{Points, with_used_reads};
-use crate::arena::{Arena, Id};
-use crate::expr::{
-    Axis, AxisId, AxisKind, BinaryOp, Guard, Index, Literal, Read, Reducer, Scalar, TensorExpr, UnaryOp, substitute,
-};
+use crate::expr::{Axis, AxisKind, BinaryOp, Guard, Index, Literal, Read, Reducer, Scalar, TensorExpr, UnaryOp};
 use crate::ops::compose;
 use crate::program::{ProgramBuilder, TensorId, Ties};
 use crate::types::{ElementType, TensorType};
@@ -87,9 +84,7 @@ impl Reduction<'_> {
         if is_exact(&self.expr.body) {
             return Compared { values: None, extreme: self.output };
         }
-        let mut all = TensorExpr { reducer: None, ..self.expr.clone() };
-        all.axes = self.expr.axes.values().map(|axis| Axis { kind: AxisKind::Parallel, ..*axis }).collect();
-        let values = program.compute(all, self.operands);
+        let values = program.compute(self.parallel(), self.operands);
         let mut expr = self.expr.clone();
         let index = expr.axes.ids().map(Index::axis).collect();
         expr.body = pushed_read(&mut expr, program.ty(values), index);
@@ -133,26 +128,29 @@ impl Reduction<'_> {
         Summed { points: Points::of_body(&expr, Ties::default()), operands, adjoint }
     }
 
-    /// For every point, the product of the bodies at all other points of its reduction.
+    /// For every point, the product of the bodies at all other points of its reduction: that of all divided by its own, but
+    /// for zeros.
     fn products_of_others(self, program: &mut ProgramBuilder) -> TensorId {
-        let own = self.expr.axes.values().map(|axis| Axis { kind: AxisKind::Parallel, ..*axis });
-        let reduced: Vec<AxisId> = self.expr.reduced().collect();
-        let axes: Arena<AxisId, Axis> = own.chain(reduced.iter().map(|&axis| self.expr.axes[axis])).collect();
-        let other = |axis: AxisId| match reduced.iter().position(|&known| known == axis) {
-            Some(position) => AxisId::from_index(self.expr.axes.len() + position),
-            None => axis,
-        };
-        let replacement: Vec<Index> = self.expr.axes.ids().map(|axis| Index::axis(other(axis))).collect();
-        let mut expr = substitute::replace_axes(self.expr, &axes, &replacement);
-        let same = reduced.iter().map(|&axis| {
-            let difference = Index::axis(other(axis)).add(&Index::axis(axis).times(-1));
-            Scalar::Index(difference, ElementType::I64)
-                .binary(BinaryOp::Equal, Scalar::Literal(Literal::integer(ElementType::I64, 0)))
-        });
-        if let Some(same) = same.reduce(|all, next| all.binary(BinaryOp::And, next)) {
-            expr.body = same.select(Scalar::literal(expr.element, 1.0), expr.body);
-        }
-        program.compute(expr, self.operands)
+        let literal = |value: f64| Scalar::literal(self.expr.element, value);
+        let equal = |left: &Scalar, value: f64| left.clone().binary(BinaryOp::Equal, literal(value));
+        let own = &self.expr.body;
+        let reduced = |reducer: Reducer, body: Scalar| TensorExpr { body, reducer: Some(reducer), ..self.expr.clone() };
+        let rest = reduced(Reducer::Product, equal(own, 0.0).select(literal(1.0), own.clone()));
+        let zeros = reduced(Reducer::Sum, equal(own, 0.0).select(literal(1.0), literal(0.0)));
+        let [rest, zeros] = [rest, zeros].map(|expr| program.compute(expr, self.operands));
+        let mut all = self.parallel();
+        let index: Vec<Index> = self.expr.parallel().map(Index::axis).collect();
+        let [product, count] = [rest, zeros].map(|tensor| pushed_read(&mut all, program.ty(tensor), index.clone()));
+        let quotient = product.clone().binary(BinaryOp::Divide, own.clone());
+        let is_only_zero = equal(own, 0.0).binary(BinaryOp::And, equal(&count, 1.0));
+        all.body = equal(&count, 0.0).select(quotient, is_only_zero.select(product, literal(0.0)));
+        program.compute(all, &[self.operands, &[rest, zeros]].concat())
+    }
+
+    /// The points, none of which are combined.
+    fn parallel(self) -> TensorExpr {
+        let axes = self.expr.axes.values().map(|axis| Axis { kind: AxisKind::Parallel, ..*axis }).collect();
+        TensorExpr { reducer: None, axes, ..self.expr.clone() }
     }
 }
 

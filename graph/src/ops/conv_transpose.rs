@@ -52,7 +52,7 @@ impl ConvTranspose {
             let reach = dilation.saturating_mul(taps[at] as i64 - 1).saturating_add(1);
             let full = (input - 1).saturating_mul(stride).saturating_add(reach).saturating_add(extra[at]);
             let automatic = match self.window.padding() {
-                Padding::SameUpper | Padding::SameLower => Some(input.saturating_mul(stride)),
+                Padding::SameUpper | Padding::SameLower => Some(input.saturating_mul(stride).min(full)),
                 Padding::Explicit(_) | Padding::Valid => None,
             };
             let named = wanted.and_then(|wanted| wanted.get(at).copied()).or(automatic);

@@ -28,6 +28,11 @@ impl Operator for Expand {
         Ok(vec![TensorType { element: data.element, shape: broadcast::shapes(&data.shape, &target)? }.into()])
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        let moved = dimension + self.output(context).shape.len() - context.accepted(0).shape.len();
+        (input == 0).then_some(moved)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let (data, output) = (inputs[0].expect("inference found the input"), self.output(context));
         if *context.accepted(0) == output {

@@ -134,7 +134,7 @@ pub fn training_step(graph: &Graph, options: &StepOptions) -> Result<Step, Train
     for statistic in &statistics {
         if let Some(&running) = states.get(&statistic.name) {
             let before = kept.get(statistic.name.as_str()).copied().unwrap_or(running);
-            let next = update(&mut program, statistic, before, model_outputs[statistic.output]);
+            let next = update(&mut program, statistic, before, &model_outputs);
             kept.insert(&statistic.name, next);
         }
     }

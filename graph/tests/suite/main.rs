@@ -14,3 +14,4 @@ mod robustness;
 mod storage;
 mod substitution;
 mod text;
+mod windows;

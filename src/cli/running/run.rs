@@ -87,10 +87,16 @@ fn check_outputs(arguments: &Arguments, source: &Source) -> Result<(), CliError>
     files.extend(arguments.program.import.inputs.files());
     files.extend(arguments.inputs.iter().map(|input| input.path().to_owned()));
     match &arguments.output {
-        Some(path) if is_archive(path) => output_paths::check([path.clone()], &files),
-        folder => {
+        None => Ok(()),
+        Some(path) if is_archive(path) => {
+            output_paths::check([path.clone()], &files)?;
+            output_paths::check_writable(path)
+        }
+        Some(folder) => {
             let names = (0..source.signature().outputs.len()).map(file_name);
-            output_paths::check_folder(folder.as_deref(), names, &files)
+            output_paths::check_folder(Some(folder), names, &files)?;
+            fs::create_dir_all(folder).map_err(file_error("create", folder))?;
+            output_paths::check_writable(&folder.join(file_name(0)))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use warpweave::graph::autodiff::append_gradients;
 use warpweave::graph::lower::lower_differentiable;
-use warpweave::graph::program::{ProgramBuilder, TensorId};
+use warpweave::graph::program::{ProgramBuilder, TensorProgram};
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::text::parse;
 use warpweave::graph::{ElementType, Tensor, TensorType};
@@ -65,11 +65,27 @@ pub fn add(suite: &mut Suite) {
         });
     }
     suite.trial("kinks computed maximum", check_computed_maximum);
+    suite.trial("kinks work of a product", check_work_of_product);
     suite.trial("kinks max_pool", || {
         let text = "graph \"g\"\nv0 \"x\": f64[1x1x4] = input\n\
                     v1 \"y\": f64[1x1x3] = MaxPool \"n\" (v0) {kernel_shape = ints [2], strides = ints [1]}\ninput v0\noutput v1\n";
         check(text, &[1, 1, 4], &[1.0, 1.0, 1.0, 0.0], &[1.0, 1.0, 1.0, 0.0]);
     });
+}
+
+/// The work of a product's gradient grows as the product does.
+fn check_work_of_product() {
+    let points = |extent: usize| {
+        let text = format!(
+            "graph \"g\"\nv0 \"x\": f64[{extent}] = input\nv1 \"y\": f64[1] = ReduceProd \"n\" (v0) \
+             {{axes = ints [0], keepdims = int 1}}\ninput v0\noutput v1\n"
+        );
+        let program = gradient_program(&text).expect("it has a gradient");
+        let expressions = program.statements.values().filter_map(|statement| statement.definition.expr());
+        expressions.map(|expr| expr.axes.values().map(|axis| axis.extent).product::<usize>()).sum::<usize>()
+    };
+    let (short, long) = (points(64), points(640));
+    assert!(long <= 10 * short, "{short} points, then {long}");
 }
 
 /// The largest weighted pixel of four samples: what is computed as a double and stored as a single has its gradient, too.
@@ -90,6 +106,14 @@ fn check(text: &str, shape: &[usize], at: &[f64], wanted: &[f64]) {
 
 /// The gradient of the sum of a graph's output by its input.
 fn gradient(text: &str, ty: TensorType, at: &[f64]) -> Vec<f64> {
+    match gradient_program(text) {
+        None => vec![0.0; at.len()],
+        Some(program) => evaluate(&program, &[Tensor::from_f64(ty, at)]).expect("it has a value")[0].to_f64(),
+    }
+}
+
+/// What computes it, if it is not zero.
+fn gradient_program(text: &str) -> Option<TensorProgram> {
     let graph = parse(text, &Default::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let forward = lower_differentiable(&graph).with_reduced_values();
     let (input, output) = (forward.program.inputs[0], forward.program.outputs[0]);
@@ -98,11 +122,5 @@ fn gradient(text: &str, ty: TensorType, at: &[f64]) -> Vec<f64> {
     let seed = program.constant(Tensor::from_f64(ones.clone(), &vec![1.0; ones.shape.elements()]));
     let gradients =
         append_gradients(&mut program, &forward, &[(output, seed)], &[input]).expect("it is differentiable");
-    let gradient: Option<TensorId> = gradients[0];
-    match gradient {
-        None => vec![0.0; at.len()],
-        Some(gradient) => {
-            evaluate(&program.finish(vec![gradient]), &[Tensor::from_f64(ty, at)]).expect("it has a value")[0].to_f64()
-        }
-    }
+    gradients[0].map(|gradient| program.finish(vec![gradient]).pruned())
 }

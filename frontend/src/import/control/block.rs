@@ -6,7 +6,7 @@ use warpweave_graph::{ElementType, Tensor};
 use super::super::error::ImportError;
 use super::super::flatten::{FlatNode, SymbolId};
 use super::super::subgraph::Environment;
-use super::super::walk::{Refusal, State, Walk};
+use super::super::walk::{Gate, Refusal, State, Walk};
 use crate::onnx::GraphProto;
 
 /// A graph inside a node.
@@ -38,6 +38,13 @@ impl<'m> Block<'m> {
             environment.names.insert(&proto.name, Some(symbol));
         }
         Ok(Self { graph, environment })
+    }
+
+    /// Puts what the graph reads from outside behind gates.
+    pub(super) fn gate(&mut self, walk: &mut Walk<'m>, condition: SymbolId, open: bool) {
+        for of in self.environment.names.values_mut().flatten() {
+            *of = walk.gated(Gate { of: *of, condition, open });
+        }
     }
 
     /// Expands the graph once, applied to `inputs`; its outputs. `prefix` begins the names inside.
@@ -78,8 +85,8 @@ pub(in crate::import) fn operator(name: &str, attributes: &[(&str, i64)]) -> Res
     Op::import("", name, &mut AttributeReader::new(attributes, OPSET)).map_err(|error| error.to_string())
 }
 
-/// The opset of the operators that control flow becomes.
-const OPSET: i64 = 13;
+/// The opset of the operators that nodes become at import.
+const OPSET: i64 = 15;
 
 /// Makes `outer`, an output of the node, the value that `inner` is.
 pub(super) fn give(walk: &mut Walk, node: &FlatNode, outer: Option<SymbolId>, inner: SymbolId) -> Result<(), String> {

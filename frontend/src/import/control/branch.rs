@@ -7,7 +7,7 @@ use warpweave_graph::program::ProgramBuilder;
 use warpweave_graph::{NodeId, Tensor};
 
 use super::super::flatten::{FlatNode, SymbolId};
-use super::super::walk::{Refusal, Walk};
+use super::super::walk::{Refusal, State, Walk};
 use super::block::{Block, Decision, give, operator, truth};
 
 const THEN: &str = "then_branch";
@@ -19,7 +19,7 @@ pub(super) fn fold<'m>(walk: &mut Walk<'m>, node: &FlatNode<'m>) -> Result<(), R
     match truth(walk, condition)? {
         Decision::Unknown => Ok(()),
         Decision::Known(holds) => {
-            let outputs = run(walk, node, if holds { THEN } else { ELSE })?;
+            let outputs = run(walk, node, if holds { THEN } else { ELSE }, None)?;
             let pairs = node.outputs.iter().zip(outputs);
             Ok(pairs.into_iter().try_for_each(|(&outer, inner)| give(walk, node, outer, inner))?)
         }
@@ -27,8 +27,18 @@ pub(super) fn fold<'m>(walk: &mut Walk<'m>, node: &FlatNode<'m>) -> Result<(), R
     }
 }
 
-fn run<'m>(walk: &mut Walk<'m>, node: &FlatNode<'m>, attribute: &str) -> Result<Vec<SymbolId>, Refusal> {
-    let outputs = Block::new(walk, node, attribute)?.run(walk, &[], &format!("{}/{attribute}", node.name))?;
+/// The outputs of a branch; what it reads from outside is behind gates that are open where a condition is as is said.
+fn run<'m>(
+    walk: &mut Walk<'m>,
+    node: &FlatNode<'m>,
+    attribute: &str,
+    taken: Option<(SymbolId, bool)>,
+) -> Result<Vec<SymbolId>, Refusal> {
+    let mut block = Block::new(walk, node, attribute)?;
+    if let Some((condition, open)) = taken {
+        block.gate(walk, condition, open);
+    }
+    let outputs = block.run(walk, &[], &format!("{}/{attribute}", node.name))?;
     if outputs.len() < node.outputs.len() {
         let reason = format!("{attribute} has {} outputs, and {} are needed", outputs.len(), node.outputs.len());
         return Err(reason.into());
@@ -36,10 +46,16 @@ fn run<'m>(walk: &mut Walk<'m>, node: &FlatNode<'m>, attribute: &str) -> Result<
     Ok(outputs)
 }
 
-/// Both branches, and a choice of each output by the condition.
+/// Both branches, and a choice of each output by the condition. In a training step nothing of the branch that is not taken
+/// comes to gradients: its derivatives may be infinite where the other's are not.
 fn choose<'m>(walk: &mut Walk<'m>, node: &FlatNode<'m>, condition: SymbolId) -> Result<(), Refusal> {
+    let scalar = walk.constant(&node.name, Tensor::vector_i64(&[]));
+    let flat = walk.flattening.symbol(&node.name, "condition");
+    walk.apply(&node.name, operator("Reshape", &[])?, &[Some(condition), Some(scalar)], &[Some(flat)])?;
     let start = walk.graph.nodes.len();
-    let (then, otherwise) = (run(walk, node, THEN)?, run(walk, node, ELSE)?);
+    let taken = |open: bool| walk.trains.then_some((flat, open));
+    let (if_open, if_shut) = (taken(true), taken(false));
+    let (then, otherwise) = (run(walk, node, THEN, if_open)?, run(walk, node, ELSE, if_shut)?);
     if let Some(failing) = (start..walk.graph.nodes.len()).map(NodeId::from_index).find(|&id| may_fail(walk, id)) {
         let inner = &walk.graph.nodes[failing].name;
         let reason = format!(
@@ -48,10 +64,11 @@ fn choose<'m>(walk: &mut Walk<'m>, node: &FlatNode<'m>, condition: SymbolId) -> 
         );
         return Err(reason.into());
     }
-    let scalar = walk.constant(&node.name, Tensor::vector_i64(&[]));
-    let flat = walk.flattening.symbol(&node.name, "condition");
-    walk.apply(&node.name, operator("Reshape", &[])?, &[Some(condition), Some(scalar)], &[Some(flat)])?;
     for ((&outer, then), otherwise) in node.outputs.iter().zip(then).zip(otherwise) {
+        if [then, otherwise].iter().any(|&symbol| matches!(walk.state(symbol), State::Sequence(_))) {
+            let reason = "the condition is not known at compile time, and the branches give sequences";
+            return Err(reason.to_owned().into());
+        }
         let (Some(chosen), Some(other)) = (walk.fact(then), walk.fact(otherwise)) else { continue };
         if chosen.ty != other.ty {
             let reason = format!(

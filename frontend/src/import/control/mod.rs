@@ -9,6 +9,7 @@ mod stack;
 use super::flatten::FlatNode;
 use super::walk::{Refusal, Walk};
 pub(super) use block::operator;
+pub(super) use stack::{Order, stack};
 
 /// The operators whose attributes are graphs that are expanded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

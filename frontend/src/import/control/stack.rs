@@ -10,15 +10,15 @@ use crate::onnx::{DimensionValue, ValueInfoProto};
 
 /// Where the iterations lie in what is stacked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Order {
+pub(in crate::import) struct Order {
     /// The new dimension, as ONNX names it.
-    pub(super) axis: i64,
+    pub(in crate::import) axis: i64,
     /// Whether the last iteration stands first.
-    pub(super) reversed: bool,
+    pub(in crate::import) reversed: bool,
 }
 
 /// Defines `output` as the parts, which agree in type, along a new dimension.
-pub(super) fn stack(
+pub(in crate::import) fn stack(
     walk: &mut Walk,
     name: &str,
     parts: &[SymbolId],

@@ -1,0 +1,166 @@
+//! Values of which only some elements count, through operators that mix elements or move extents.
+
+use crate::model::{constant, int, ints, load, model, node, value};
+use warpweave_frontend::ImportOptions;
+use warpweave_frontend::onnx::{ModelProto, NodeProto};
+use warpweave_graph::counted::cut;
+use warpweave_graph::reference::evaluate;
+use warpweave_graph::{ElementType, Tensor, lower};
+
+const X: [f32; 8] = [-1.0, -2.0, 30.0, 40.0, -5.0, -6.0, 70.0, 80.0];
+/// The first and the third row count.
+const SOME: [f32; 4] = [1.0, -1.0, 2.0, -3.0];
+const NONE: [f32; 4] = [-1.0; 4];
+
+/// A model of rows of `x` where `s` is positive: `at` has their numbers, `rows` the rows.
+fn selected(nodes: Vec<NodeProto>) -> ModelProto {
+    let inputs = vec![value("x", ElementType::F32, &["4", "2"]), value("s", ElementType::F32, &["4"])];
+    let constants = vec![
+        constant("zero", &Tensor::scalar(0f32)),
+        constant("seven", &Tensor::scalar(7f32)),
+        constant("axis", &Tensor::vector_i64(&[0])),
+        constant("axes", &Tensor::vector_i64(&[0, 1])),
+        constant("last", &Tensor::vector_i64(&[-1])),
+        constant("none", &Tensor::scalar(0i64)),
+        constant("one", &Tensor::scalar(1i64)),
+    ];
+    let selection = [
+        node("Greater", &["s", "zero"], &["live"], vec![]),
+        node("NonZero", &["live"], &["places"], vec![]),
+        node("Transpose", &["places"], &["tuples"], vec![]),
+        node("Squeeze", &["places", "axis"], &["at"], vec![]),
+        node("Gather", &["x", "at"], &["rows"], vec![]),
+    ];
+    model(18, inputs, constants, selection.into_iter().chain(nodes).collect(), &["y"])
+}
+
+fn run(nodes: Vec<NodeProto>, s: &[f32]) -> (Vec<usize>, Vec<f64>) {
+    let graph = load(&selected(nodes), &ImportOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    let outputs = evaluate(&lower(&graph), &[Tensor::new([4, 2], &X), Tensor::new([4], s)]).expect("it has values");
+    let output = cut(outputs, &graph.counted).remove(0);
+    (output.shape().to_vec(), output.to_f64())
+}
+
+fn reduced(operator: &str, axes: &str) -> Vec<NodeProto> {
+    vec![node(operator, &["rows", axes], &["y"], vec![int("keepdims", 0)])]
+}
+
+#[test]
+fn reductions_are_of_what_counts() {
+    for (operator, axes, wanted) in [
+        ("ReduceSum", "axis", &[-6.0, -8.0][..]),
+        ("ReduceMean", "axis", &[-3.0, -4.0]),
+        ("ReduceMean", "axes", &[-3.5]),
+        ("ReduceMax", "axis", &[-1.0, -2.0]),
+        ("ReduceMin", "axes", &[-6.0]),
+        ("ReduceProd", "axis", &[5.0, 12.0]),
+    ] {
+        assert_eq!(run(reduced(operator, axes), &SOME).1, wanted, "{operator} along {axes}");
+    }
+    assert_eq!(run(reduced("ReduceSum", "axis"), &NONE).1, [0.0, 0.0]);
+    assert_eq!(run(reduced("ReduceProd", "axis"), &NONE).1, [1.0, 1.0]);
+}
+
+#[test]
+fn a_softmax_is_over_what_counts() {
+    let (shape, found) = run(vec![node("Softmax", &["rows"], &["y"], vec![int("axis", 0)])], &SOME);
+    let share = 1.0 / (1.0 + (-4f64).exp());
+    assert_eq!(shape, [2, 2]);
+    for (found, wanted) in found.iter().zip([share, share, 1.0 - share, 1.0 - share]) {
+        assert!((found - wanted).abs() < 1e-6, "{found} is not {wanted}");
+    }
+}
+
+#[test]
+fn products_are_over_what_counts() {
+    let turned = || node("Transpose", &["rows"], &["columns"], vec![]);
+    let product = vec![turned(), node("MatMul", &["columns", "rows"], &["y"], vec![])];
+    assert_eq!(run(product, &SOME), (vec![2, 2], vec![26.0, 32.0, 32.0, 40.0]));
+    let product = || vec![node("Gemm", &["rows", "rows"], &["y"], vec![int("transA", 1)])];
+    assert_eq!(run(product(), &SOME).1, [26.0, 32.0, 32.0, 40.0]);
+    assert_eq!(run(product(), &NONE).1, [0.0; 4]);
+}
+
+#[test]
+fn updates_that_do_not_count_change_nothing() {
+    let scatter = |reduction: &str| {
+        let attributes = match reduction {
+            "" => vec![],
+            text => vec![crate::model::string("reduction", text)],
+        };
+        let negative = node("Neg", &["rows"], &["updates"], vec![]);
+        vec![negative, node("ScatterND", &["x", "tuples", "updates"], &["y"], attributes)]
+    };
+    let with = |[a, b, c, d]: [f64; 4]| vec![a, b, 30.0, 40.0, c, d, 70.0, 80.0];
+    assert_eq!(run(scatter(""), &SOME).1, with([1.0, 2.0, 5.0, 6.0]));
+    assert_eq!(run(scatter("add"), &SOME).1, with([0.0; 4]));
+    assert_eq!(run(scatter("mul"), &SOME).1, with([-1.0, -4.0, -25.0, -36.0]));
+    for reduction in ["", "add", "mul", "min", "max"] {
+        assert_eq!(run(scatter(reduction), &NONE).1, with([-1.0, -2.0, -5.0, -6.0]), "{reduction}");
+    }
+}
+
+#[test]
+fn as_many_elements_are_made_as_count() {
+    let extents = |then: Vec<NodeProto>| {
+        let extents = vec![
+            node("Shape", &["at"], &["extents"], vec![]),
+            node("Squeeze", &["extents", "axis"], &["number"], vec![]),
+        ];
+        extents.into_iter().chain(then).collect::<Vec<_>>()
+    };
+    let expanded = || extents(vec![node("Expand", &["seven", "extents"], &["y"], vec![])]);
+    assert_eq!(run(expanded(), &SOME), (vec![2], vec![7.0, 7.0]));
+    assert_eq!(run(expanded(), &NONE), (vec![0], vec![]));
+    let same = extents(vec![node("Expand", &["at", "extents"], &["y"], vec![])]);
+    assert_eq!(run(same, &SOME), (vec![2], vec![0.0, 2.0]));
+    let places = extents(vec![node("Range", &["none", "number", "one"], &["y"], vec![])]);
+    assert_eq!(run(places, &SOME), (vec![2], vec![0.0, 1.0]));
+    let sliced = extents(vec![node("Slice", &["s", "axis", "extents", "axis"], &["y"], vec![])]);
+    assert_eq!(run(sliced, &SOME), (vec![2], vec![1.0, -1.0]));
+    let shape = vec![node("Shape", &["rows"], &["y"], vec![])];
+    assert_eq!(run(shape, &SOME), (vec![2], vec![2.0, 2.0]));
+    let reshaped = vec![
+        node("Shape", &["rows"], &["both"], vec![]),
+        node("Concat", &["both", "axis_of_one"], &["all"], vec![int("axis", 0)]),
+        node("Reshape", &["rows", "all"], &["y"], vec![]),
+    ];
+    let unit = node("Constant", &[], &["axis_of_one"], vec![ints("value_ints", &[1])]);
+    let reshaped = std::iter::once(unit).chain(reshaped).collect();
+    assert_eq!(run(reshaped, &SOME), (vec![2, 2, 1], vec![-1.0, -2.0, -5.0, -6.0]));
+}
+
+#[test]
+fn indices_count_from_the_last_that_counts() {
+    let picked = vec![node("Gather", &["rows", "last"], &["y"], vec![])];
+    assert_eq!(run(picked, &SOME).1, [-5.0, -6.0]);
+}
+
+#[test]
+fn indices_that_do_not_count_name_places_all_the_same() {
+    // The second row's number becomes 0; what lies behind it becomes -10, which is the number of no row.
+    let nodes = vec![
+        node("Neg", &["s"], &["t"], vec![]),
+        node("Greater", &["t", "zero"], &["dead"], vec![]),
+        node("NonZero", &["dead"], &["others"], vec![]),
+        node("Squeeze", &["others", "axis"], &["after"], vec![]),
+        node("Mul", &["after", "many"], &["far"], vec![]),
+        node("Sub", &["far", "many_less"], &["before"], vec![]),
+        node("Gather", &["x", "before"], &["y"], vec![]),
+    ];
+    let constants = [("many", 10), ("many_less", 10)];
+    let constants = constants.map(|(name, number)| node("Constant", &[], &[name], vec![int("value_int", number)]));
+    let only_second = [1.0, -1.0, 2.0, 3.0];
+    let nodes = constants.into_iter().chain(nodes).collect();
+    assert_eq!(run(nodes, &only_second), (vec![1, 2], vec![-1.0, -2.0]));
+}
+
+#[test]
+fn one_element_that_may_count_is_not_broadcast() {
+    let inputs = vec![value("x", ElementType::F32, &["1"])];
+    let many = constant("many", &Tensor::vector_i64(&[1, 2, 3]));
+    let nodes = vec![node("NonZero", &["x"], &["places"], vec![]), node("Add", &["places", "many"], &["y"], vec![])];
+    let error = load(&model(18, inputs, vec![many], nodes, &["y"]), &ImportOptions::default());
+    let text = error.expect_err("it is refused").to_string();
+    assert!(text.contains("as many elements along dimension 1 as its data say"), "{text}");
+}
