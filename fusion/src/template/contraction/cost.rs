@@ -44,11 +44,12 @@ const DEPENDENT_CYCLES: f64 = 6.0;
 /// Integer instructions between the number of a tile and the address of its first fetch that depend on one another.
 const PLACE_CHAIN: f64 = 30.0;
 
-/// Instructions that find the first of a thread's rows, or columns, of the tile from the thread's number: shifts, masks and sums.
+/// Instructions that find the first of a thread's rows, or columns, of the tile from the thread's number: shifts, masks and
+/// sums.
 const NUMBER_INSTRUCTIONS: f64 = 8.0;
 
-/// Instructions that find the place of a row or a column along one axis: how far it lies from the thread's first, and the sum with the
-/// tile's.
+/// Instructions that find the place of a row or a column along one axis: how far it lies from the thread's first, and the sum
+/// with the tile's.
 const PLACE_INSTRUCTIONS: f64 = 2.0;
 
 /// Instructions of a step beside its fetches: the counter, buffers' addresses, the barrier and the branch.
@@ -239,8 +240,8 @@ impl SideLoads {
                 Fetch::Reduction => width,
                 Fetch::Elements => 1.0,
             };
-            // What follows from a point of the reduction alone is found once for all rows, or columns, that a thread fetches there.
-            // Where a step may end before its last point, each fetch stands behind a branch of its own.
+            // What follows from a point of the reduction alone is found once for all rows, or columns, that a thread fetches
+            // there. Where a step may end before its last point, each fetch stands behind a branch of its own.
             let points = if is_whole { side.trips().div_ceil(side.elements().max(1)) } else { side.trips() } as f64;
             let axes = contraction.tile_axes(body, class);
             let common = reads.iter().filter(|read| !lies_along(&expr.reads[**read], &axes)).count() as f64;
@@ -267,8 +268,8 @@ impl SideLoads {
     }
 }
 
-/// Instructions that find the places of so many rows, or columns, of the tile. Where the tile lies along several of their axes, all
-/// but one take a division for each.
+/// Instructions that find the places of so many rows, or columns, of the tile. Where the tile lies along several of their
+/// axes, all but one take a division for each.
 fn place_instructions(kernel: &Kernel<'_>, class: AxisClass, count: usize) -> f64 {
     let contraction = Contraction::of(kernel.body).expect("the template is only chosen for contractions");
     let axes = contraction.tile_axes(kernel.body, class);
