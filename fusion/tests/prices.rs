@@ -8,6 +8,8 @@ mod named;
 mod points;
 #[path = "prices/products.rs"]
 mod products;
+#[path = "prices/rows.rs"]
+mod rows;
 #[path = "prices/sorts.rs"]
 mod sorts;
 

@@ -33,3 +33,41 @@ fn the_last_step_waits_for_no_fetch() {
     assert!((three - 2.0 * two + one).abs() < 0.05 * (two - one), "all others are alike");
     assert!(one < alone, "{one}, and {alone} without a pipeline");
 }
+
+/// What the 32 steps of a product take, of a left factor that is read at `x0[a0, a2]` and made of `left`.
+fn steps(left: &str, under: &str) -> f64 {
+    let of = |length: usize| {
+        let program = format!(
+            "t0: f32[32x{length}] = input 0\nt1: f32[32x{length}] = input 1\nt2: f32[{length}] = input 2\n\
+            e0 (t0, t1, t2) -> t3: f32[32x32] = [a0<32, a1<32] sum[a2<{length}] mul(add(x0[a0, a2], {left}), \
+            x1[a1, a2])\noutput t3\n"
+        );
+        cycles(&program, under)
+    };
+    of(4096) - of(2048)
+}
+
+#[test]
+fn what_follows_from_a_point_of_the_reduction_is_loaded_once_for_all_rows() {
+    let [common, own] = ["x2[a2]", "x0[a0, a2]"].map(|left| steps(left, SLICES));
+    let constant = steps("1.0", SLICES);
+    assert!(own <= constant, "{own}, and {constant}: equal reads are one");
+    let a_step = (common - constant) / 32.0;
+    assert!((8.0..64.0).contains(&a_step), "{a_step}: an element a step, and not one a row");
+}
+
+#[test]
+fn rows_along_one_axis_take_no_division() {
+    let under =
+        |tile: &str| format!("contraction/4x4 simt threads 16x16 warp 4x8 width 4 k-tile 16 unpipelined tile {tile}");
+    let rows = |[held, rows]: [&str; 2], axes: &str, place: &str, [column, along]: [&str; 2], tile: &str| {
+        let program = format!(
+            "t0: f32[{held}x64] = input 0\nt1: f32[64x64] = input 1\n\
+            e0 (t0, t1) -> t2: f32[{rows}x64] = [{axes}, {column}<64] sum[{along}<64] mul(x0[{place}, {along}], x1[{column}, {along}])\noutput t2\n"
+        );
+        cycles(&program, &under(tile))
+    };
+    let one = rows(["72", "64"], "a0<64", "a0", ["a1", "a2"], "64x64");
+    let two = rows(["8x9", "8x8"], "a0<8, a1<8", "a0, a1", ["a2", "a3"], "8x8x64");
+    assert!(two - one > 100.0, "{one}, and {two} with a division for each row");
+}

@@ -44,8 +44,13 @@ const DEPENDENT_CYCLES: f64 = 6.0;
 /// Integer instructions between the number of a tile and the address of its first fetch that depend on one another.
 const PLACE_CHAIN: f64 = 30.0;
 
-/// Instructions that find the place of a row or a column along its axes.
-const PLACE_INSTRUCTIONS: f64 = 10.0;
+/// Instructions that find the first of a thread's rows, or columns, of the tile from the thread's number: shifts, masks and
+/// sums.
+const NUMBER_INSTRUCTIONS: f64 = 8.0;
+
+/// Instructions that find the place of a row or a column along one axis: how far it lies from the thread's first, and the sum
+/// with the tile's.
+const PLACE_INSTRUCTIONS: f64 = 2.0;
 
 /// Instructions of a step beside its fetches: the counter, buffers' addresses, the barrier and the branch.
 const STEP_INSTRUCTIONS: f64 = 16.0;
@@ -136,7 +141,9 @@ fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
     };
     let finish = shape.finish().expect("slices divide a thread's elements");
     let elements = (finish.rows * finish.columns) as f64;
-    let places = (loads.slots + finish.rows as f64 + finish.columns as f64) * PLACE_INSTRUCTIONS;
+    let finished = [(AxisClass::Row, finish.rows), (AxisClass::Column, finish.columns)];
+    let places =
+        loads.places + finished.map(|(class, count)| place_instructions(kernel, class, count)).iter().sum::<f64>();
     let before = latency + PLACE_CHAIN * DEPENDENT_CYCLES + issue_cycles(kernel, shape, places) / DEPENDENT_ISSUE;
     let after = issue_cycles(kernel, shape, elements * (STORE_INSTRUCTIONS + loads.after)) / DEPENDENT_ISSUE;
     let in_turn = waits_behind_sums(kernel, (shape, finish)) * latency;
@@ -156,11 +163,7 @@ fn waits_behind_sums(kernel: &Kernel<'_>, (shape, finish): (&ContractionShape, F
     let contraction = Contraction::of(body).expect("the template is only chosen for contractions");
     let of_class = |class| contraction.tile_axes(body, class);
     let (rows, columns) = (of_class(AxisClass::Row), of_class(AxisClass::Column));
-    let depends_on_both = |read: &Read| {
-        let mut axes = Vec::new();
-        read.index.iter().for_each(|index| index.visit(&mut |axis| axes.push(axis.index()), &mut |_| {}));
-        [&rows, &columns].into_iter().all(|own| own.iter().any(|axis| axes.contains(axis)))
-    };
+    let depends_on_both = |read: &Read| [&rows, &columns].into_iter().all(|own| lies_along(read, own));
     let loads =
         |stage: &Stage| loads_behind_sums(stage).into_iter().map(|id| depends_on_both(&stage.expr.reads[id])).max();
     let found: Vec<bool> = body.stages.iter().filter_map(loads).collect();
@@ -196,8 +199,8 @@ struct SideLoads {
     evaluated: f64,
     /// Whether asynchronous copies bring the factors.
     copied: bool,
-    /// Rows and columns whose places a thread computes to fetch them.
-    slots: f64,
+    /// Instructions that find the places of the rows and columns that a thread fetches.
+    places: f64,
     /// Instructions of the arithmetic on an element after the sum.
     after: f64,
 }
@@ -216,13 +219,14 @@ impl SideLoads {
             first: 0.0,
             evaluated: 0.0,
             copied: contraction.is_copied(body, shape),
-            slots: 0.0,
+            places: 0.0,
             after: epilogue.chain(later).sum(),
         };
         let reduction: Vec<usize> = expr.reduced().map(|axis| expr.axes[axis].extent).collect();
         let decode = reduction.len().saturating_sub(1) as f64 * DIVISION_INSTRUCTIONS;
         // Where a step goes beyond the innermost axis, each fetch finds its own point.
         let in_one_row = reduction.last().is_none_or(|innermost| innermost.is_multiple_of(shape.k_tile));
+        let is_whole = reduction.iter().product::<usize>().is_multiple_of(shape.k_tile);
         found.instructions += STEP_INSTRUCTIONS + decode;
         let mut chain: f64 = 0.0;
         for class in [AxisClass::Row, AxisClass::Column] {
@@ -236,12 +240,16 @@ impl SideLoads {
                 Fetch::Reduction => width,
                 Fetch::Elements => 1.0,
             };
-            let own = reads.len() as f64 * LOAD_INSTRUCTIONS
-                + GUARD_INSTRUCTIONS * conditions as f64
-                + divided
-                + if in_one_row { 0.0 } else { decode };
+            // What follows from a point of the reduction alone is found once for all rows, or columns, that a thread fetches
+            // there. Where a step may end before its last point, each fetch stands behind a branch of its own.
+            let points = if is_whole { side.trips().div_ceil(side.elements().max(1)) } else { side.trips() } as f64;
+            let axes = contraction.tile_axes(body, class);
+            let common = reads.iter().filter(|read| !lies_along(&expr.reads[**read], &axes)).count() as f64;
+            let shared = common * LOAD_INSTRUCTIONS + divided + if in_one_row { 0.0 } else { decode };
+            let own = (reads.len() as f64 - common) * LOAD_INSTRUCTIONS + GUARD_INSTRUCTIONS * conditions as f64;
             let computed = arithmetic(factor);
-            found.instructions += trips * (own + computed * width + if found.copied { 1.0 } else { stores });
+            found.instructions +=
+                points * shared + trips * (own + computed * width + if found.copied { 1.0 } else { stores });
             let warps = shape.block_size().warps() as f64;
             found.passes += trips * warps * width * side.store_conflicts();
             let checks = GUARD_INSTRUCTIONS * conditions as f64;
@@ -253,11 +261,27 @@ impl SideLoads {
             found.first += trips * fixed * (latency - NEAR_CYCLES);
             let in_turn = if branching(factor) > 0.0 { trips * width } else { 1.0 };
             found.evaluated += DEPENDENT_CYCLES * computed * in_turn;
-            found.slots += side.elements() as f64;
+            found.places += place_instructions(kernel, class, side.elements());
         }
         found.chain += chain;
         found
     }
+}
+
+/// Instructions that find the places of so many rows, or columns, of the tile. Where the tile lies along several of their
+/// axes, all but one take a division for each.
+fn place_instructions(kernel: &Kernel<'_>, class: AxisClass, count: usize) -> f64 {
+    let contraction = Contraction::of(kernel.body).expect("the template is only chosen for contractions");
+    let axes = contraction.tile_axes(kernel.body, class);
+    let long = axes.into_iter().filter(|axis| kernel.params.tile[*axis] > 1).count();
+    NUMBER_INSTRUCTIONS + count as f64 * (PLACE_INSTRUCTIONS + long.saturating_sub(1) as f64 * DIVISION_INSTRUCTIONS)
+}
+
+/// Whether a read has other places for other points of some axes.
+fn lies_along(read: &Read, axes: &[usize]) -> bool {
+    let mut lies = false;
+    read.index.iter().for_each(|index| index.visit(&mut |axis| lies |= axes.contains(&axis.index()), &mut |_| {}));
+    lies
 }
 
 /// Divisions that every fetch of a read does anew: those of places along the reduction.

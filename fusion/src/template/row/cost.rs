@@ -36,8 +36,10 @@ const BLOCK_COMBINE_CYCLES: f64 = 130.0;
 const LOAD_INSTRUCTIONS: f64 = 5.0;
 const CONDITION_INSTRUCTIONS: f64 = 3.0;
 const STORE_INSTRUCTIONS: f64 = 4.0;
-/// Instructions of a trip along the row beside what it does at its points.
+/// Instructions of a trip along the row beside what it does at its points, and those that divide its place by the extent of an
+/// axis: a product's high part with its operands, a shift and the remainder.
 const TRIP_INSTRUCTIONS: f64 = 3.0;
+const DIVISION_INSTRUCTIONS: f64 = 6.0;
 /// Cycles an instruction of what follows a reduction: each waits for the one before it.
 const FINISH_CYCLES: f64 = 4.0;
 /// Trips along a row whose loads are under way together: all of a few, else so many.
@@ -123,7 +125,9 @@ fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads, sharing
     let stored = if lead.reducer.is_none() { STORE_INSTRUCTIONS } else { 0.0 };
     let point = own + stored + reads.iter().map(of_read).sum::<f64>();
     let points = (trips * round.run) as f64;
-    let instructions = points * point + trips as f64 * TRIP_INSTRUCTIONS;
+    let axes = lead.reduced().count().max(kernel.body.extra_axes(first).len());
+    let trip = TRIP_INSTRUCTIONS + axes.saturating_sub(1) as f64 * DIVISION_INSTRUCTIONS;
+    let instructions = points * point + trips as f64 * trip;
     let from_memory = |(at, _, read): &(usize, ReadId, &Read)| {
         matches!(kernel.body.stages[*at].sources[read.operand], StageSource::Operand(_))
     };
