@@ -50,7 +50,8 @@ fn text(operators: &[OperatorSupport]) -> String {
     }
     let _ = writeln!(
         text,
-        "{} operators; float is f16, bf16, f32 and f64, int is i8 to i64 and u8 to u64",
+        "{} operators; float is f16, bf16, f32 and f64, int is i8 to i64 and u8 to u64, float8 is f8e4m3fn, f8e4m3fnuz, f8e5m2 and \
+         f8e5m2fnuz",
         operators.len()
     );
     text

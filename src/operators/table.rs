@@ -10,8 +10,9 @@ const HEAD: &str = "# Operators
 
 `warpweave ops --markdown` writes this file. Versions come of the registry. Element types are those that the smallest application of
 an operator takes, tried one by one; of several inputs they are those of the first whose type is not fixed. `float` is f16, bf16, f32
-and f64; `int` is i8 to i64 and u8 to u64; `storage` is what is kept and converted only: f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz,
-f8e8m0, f4e2m1, i4, u4, i2 and u2. Host is the processor's back end, kernels are what GPU, emulator and printed text run.
+and f64; `int` is i8 to i64 and u8 to u64. `float8` is f8e4m3fn, f8e4m3fnuz, f8e5m2 and f8e5m2fnuz. `storage` is what is kept and
+converted only: float8, f8e8m0, f4e2m1, i4, u4, i2 and u2. Host is the processor's back end, kernels are what GPU, emulator and
+printed text run.
 *Not tried* means that no small application was found, which says nothing of larger ones.
 `Constant` nodes, a model's own functions, control flow and sequences are resolved at import. A model is refused with all nodes and
 types that are not here.
@@ -47,7 +48,10 @@ pub fn devices(operator: &OperatorSupport) -> [String; 3] {
     present.map(|is_present| elements(&operator.elements(is_present)))
 }
 
-/// Element types in few words: `int`, `float` and `storage` where all of them are there.
+const FLOAT8: [ElementType; 4] =
+    [ElementType::F8E4M3FN, ElementType::F8E4M3FNUZ, ElementType::F8E5M2, ElementType::F8E5M2FNUZ];
+
+/// Element types in few words: `int`, `float`, `float8` and `storage` where all of them are there.
 fn elements(present: &[ElementType]) -> String {
     let mut words = Vec::new();
     let mut describe = |word: &str, is_kind: &dyn Fn(ElementType) -> bool| {
@@ -61,6 +65,12 @@ fn elements(present: &[ElementType]) -> String {
     describe("bool", &|element| element == ElementType::Bool);
     describe("int", &|element| element.is_integer() && !element.is_storage());
     describe("float", &|element| element.is_float() && !element.is_storage());
-    describe("storage", &ElementType::is_storage);
+    if ElementType::ALL.iter().filter(|element| element.is_storage()).all(|element| present.contains(element)) {
+        words.push("storage".to_owned());
+    } else {
+        describe("float8", &|element| FLOAT8.contains(&element));
+        let others = present.iter().filter(|element| element.is_storage() && !FLOAT8.contains(element));
+        words.extend(others.map(ToString::to_string));
+    }
     if words.is_empty() { "–".to_owned() } else { words.join(", ") }
 }

@@ -58,6 +58,23 @@ pub(super) struct Walk<'m> {
     pub(super) counts: Counts,
 }
 
+/// An operator and what it is applied to.
+#[derive(Clone, Copy)]
+pub(super) struct Applied<'a> {
+    pub(super) name: &'a str,
+    pub(super) op: &'a Op,
+    pub(super) inputs: &'a [Option<SymbolId>],
+    pub(super) outputs: &'a [Option<SymbolId>],
+    /// What is known of the inputs.
+    pub(super) facts: &'a [Option<Fact>],
+}
+
+impl<'a> Applied<'a> {
+    pub(super) fn context(self) -> Context<'a> {
+        Context::new(self.facts, self.outputs.len())
+    }
+}
+
 /// What is known of a node's inputs and outputs.
 struct Inferred {
     facts: Vec<Option<Fact>>,
@@ -193,14 +210,14 @@ impl<'m> Walk<'m> {
         let Some(Inferred { facts, types, replaced }) = self.infer(&op, &mut inputs, outputs.len())? else {
             return Ok(());
         };
-        if self.take_extents(name, &op, &inputs, outputs)? || self.masked(name, &op, &inputs, outputs, &facts)? {
+        let applied = Applied { name, op: &op, inputs: &inputs, outputs, facts: &facts };
+        if self.take_extents(applied)? || self.masked(applied)? {
             return Ok(());
         }
-        let context = Context::new(&facts, outputs.len());
-        let counted = op.counted(&context);
-        let followed = self.followed(&op, &context, &inputs, &types)?;
-        let followed = self.grown(&op, &facts, &types, &replaced, followed)?;
-        let extents = self.moved_extents(&op, &facts, &inputs, &types);
+        let counted = op.counted(&applied.context());
+        let followed = self.followed(applied, &types)?;
+        let followed = self.grown(applied, &types, &replaced, followed)?;
+        let extents = self.moved_extents(applied, &types);
         // The outputs that hold counts stand behind those that the model names.
         let made = if counted.is_empty() { outputs.len() } else { types.len() };
         if let Some(tensors) = evaluate_node(&op, &facts, &types[..made]).filter(|_| followed.is_none()) {

@@ -138,7 +138,6 @@ fn a_condition_on_data_becomes_a_choice() {
     refused(&wider, &ImportOptions::default(), "model-unsupported", &["the branches give f32[4] and f32[2]"]);
 }
 
-/// A loop whose body adds the outer value `w` to what is carried, and collects the double of it.
 #[test]
 fn a_branch_that_is_not_taken_trains_nothing() {
     // The logarithms of negative numbers, whose derivatives are no numbers, and a normalisation that keeps statistics.
@@ -184,6 +183,7 @@ fn a_branch_that_is_not_taken_trains_nothing() {
     assert!(taken.values().flatten().all(|value| value.is_finite()), "{taken:?}");
 }
 
+/// A loop whose body adds the outer value `w` to what is carried, and collects the double of it.
 fn accumulate(trips: &str, condition: &str) -> NodeProto {
     let inputs = vec![value("i", I64, &[]), value("go", BOOL, &[]), value("sum", F32, &["2"])];
     let nodes = vec![

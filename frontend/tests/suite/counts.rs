@@ -137,6 +137,16 @@ fn indices_count_from_the_last_that_counts() {
 }
 
 #[test]
+fn an_index_behind_what_counts_is_out_of_range() {
+    let picked = || selected(vec![node("Gather", &["rows", "one"], &["y"], vec![])]);
+    let graph = load(&picked(), &ImportOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    let values = |s: &[f32]| evaluate(&lower(&graph), &[Tensor::new([4, 2], &X), Tensor::new([4], s)]);
+    assert_eq!(values(&SOME).expect("two count")[0].to_f64(), [-5.0, -6.0]);
+    let only_first = [1.0, -1.0, -1.0, -1.0];
+    assert!(values(&only_first).is_err(), "the second does not count");
+}
+
+#[test]
 fn indices_that_do_not_count_name_places_all_the_same() {
     // The second row's number becomes 0; what lies behind it becomes -10, which is the number of no row.
     let nodes = vec![

@@ -198,23 +198,47 @@ pub fn dispatch_cycles(subject: &Subject<'_>, task: Task<'_>) -> Result<Option<u
         return Ok(None);
     }
     let function = subject.code.function(&format!("k{}", task.kernel))?;
-    let is_store =
-        |place: usize| matches!(subject.code.code[place].operation, Operation::Stg | Operation::Red | Operation::Redg);
-    let is_load = |place: usize| subject.code.code[place].operation == Operation::Lds;
-    let begins = |place: usize| place == function.start;
-    let watched: Vec<usize> =
-        (function.start..function.end).filter(|&place| begins(place) || is_store(place) || is_load(place)).collect();
+    let events = |place: usize| {
+        let event = match subject.code.code[place].operation {
+            Operation::Stg | Operation::Red | Operation::Redg => Some(TaskEvent::Store),
+            Operation::Lds => Some(TaskEvent::Load),
+            _ => None,
+        };
+        (place == function.start).then_some(TaskEvent::Begin).into_iter().chain(event)
+    };
+    let watched: Vec<usize> = (function.start..function.end).filter(|&place| events(place).next().is_some()).collect();
     let step = step_of(task);
     let (timing, _) = timed(subject, subject.entry, of_steps(subject, &[step, step]), &watched)?;
+    let of_issue = |issue: &Watched| {
+        let Watched { warp, place, cycle } = *issue;
+        events(place).map(move |event| (warp, event, cycle))
+    };
+    let events: Vec<(usize, TaskEvent, u64)> = timing.watched.iter().flat_map(of_issue).collect();
+    Ok(between_tasks(&events, (subject.threads as usize).div_ceil(LANES)))
+}
+
+/// What a warp does of an rTask.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum TaskEvent {
+    Begin,
+    Store,
+    Load,
+}
+
+/// The cycles from the last store before the last beginning of an rTask, of any of so many warps, until each has loaded first
+/// behind it. Events have their warp and their cycle, and are in order.
+fn between_tasks(events: &[(usize, TaskEvent, u64)], warps: usize) -> Option<u64> {
     let (mut stored, mut loaded) = (None, None);
-    for warp in 0..(subject.threads as usize).div_ceil(LANES) {
-        let issues: Vec<Watched> = timing.watched.iter().filter(|issue| issue.warp == warp).copied().collect();
-        let Some(again) = issues.iter().rposition(|issue| begins(issue.place)) else { return Ok(None) };
-        let (before, next) = issues.split_at(again);
-        stored = stored.max(before.iter().rev().find(|issue| is_store(issue.place)).map(|issue| issue.cycle));
-        loaded = loaded.max(next.iter().find(|issue| is_load(issue.place)).map(|issue| issue.cycle));
+    for warp in 0..warps {
+        let own: Vec<(TaskEvent, u64)> =
+            events.iter().filter(|event| event.0 == warp).map(|&(_, event, cycle)| (event, cycle)).collect();
+        let again = own.iter().rposition(|(event, _)| *event == TaskEvent::Begin)?;
+        let (before, next) = own.split_at(again);
+        let cycle = |(event, cycle): &(TaskEvent, u64), wanted| (*event == wanted).then_some(*cycle);
+        stored = stored.max(before.iter().rev().find_map(|event| cycle(event, TaskEvent::Store)));
+        loaded = loaded.max(next.iter().find_map(|event| cycle(event, TaskEvent::Load)));
     }
-    Ok(stored.zip(loaded).map(|(stored, loaded)| loaded - stored))
+    loaded?.checked_sub(stored?)
 }
 
 fn step_of(Task { kernel, operands, tile, call, .. }: Task<'_>) -> StreamStep {
@@ -268,4 +292,20 @@ fn timed(
     let trace = evaluate(subject.code, entry, &mut launch)?;
     let timing = simulate(subject.code, &trace, subject.machine, subject.surroundings, watched)?;
     Ok((timing, trace.unknowns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dispatch_lasts_from_the_last_store_of_all_warps_to_the_first_load_of_the_last_one() {
+        use TaskEvent::{Begin, Load, Store};
+        let first = [(0, Begin, 0), (1, Begin, 1), (0, Load, 4), (0, Store, 10), (1, Store, 14), (1, Store, 15)];
+        let second = [(0, Begin, 30), (1, Begin, 31), (0, Load, 32), (1, Load, 35), (0, Load, 40), (0, Store, 50)];
+        let both = [first, second].concat();
+        assert_eq!(between_tasks(&both, 2), Some(20));
+        assert_eq!(between_tasks(&both, 3), None, "a third warp runs neither");
+        assert_eq!(between_tasks(&first, 2), None, "nothing is stored before");
+    }
 }

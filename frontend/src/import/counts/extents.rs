@@ -6,7 +6,7 @@ use warpweave_graph::{ElementType, Tensor, ValueType};
 
 use super::super::control::operator;
 use super::super::flatten::SymbolId;
-use super::super::walk::{State, Walk};
+use super::super::walk::{Applied, State, Walk};
 use super::known::{Count, Extent, Replaced};
 
 /// The operators that only move elements.
@@ -42,8 +42,7 @@ impl<'m> Walk<'m> {
     /// The dimension of the outputs that has as many elements as replaced inputs say; an error if there is none.
     pub(in crate::import) fn grown(
         &self,
-        op: &Op,
-        facts: &[Option<Fact>],
+        Applied { op, facts, .. }: Applied<'_>,
         types: &[ValueType],
         replaced: &[Replaced],
         followed: Option<Count>,
@@ -80,13 +79,8 @@ impl<'m> Walk<'m> {
     }
 
     /// Takes the extents of a value of which only some elements count; `false` if the node does something else.
-    pub(in crate::import) fn take_extents(
-        &mut self,
-        name: &str,
-        op: &Op,
-        inputs: &[Option<SymbolId>],
-        outputs: &[Option<SymbolId>],
-    ) -> Result<bool, String> {
+    pub(in crate::import) fn take_extents(&mut self, applied: Applied<'_>) -> Result<bool, String> {
+        let Applied { name, op, inputs, outputs, .. } = applied;
         let (Op::Shape(_), &[Some(input)], &[Some(output)]) = (op, inputs, outputs) else { return Ok(false) };
         let (Some(Count { dimension, count }), Some(fact)) = (self.count_of(input), self.fact(input)) else {
             return Ok(false);
@@ -120,11 +114,10 @@ impl<'m> Walk<'m> {
     /// The extents that an operator moves, if it does nothing else and they are all that it gives.
     pub(in crate::import) fn moved_extents(
         &self,
-        op: &Op,
-        facts: &[Option<Fact>],
-        inputs: &[Option<SymbolId>],
+        applied: Applied<'_>,
         types: &[ValueType],
     ) -> Option<(Tensor, Vec<Extent>)> {
+        let Applied { op, inputs, facts, .. } = applied;
         let [ty] = types else { return None };
         if !is_one_of(op, &MOVING) || ty.as_tensor()?.element != ElementType::I64 {
             return None;

@@ -1,12 +1,12 @@
 //! Operators that combine all elements of a dimension, applied to those that count.
 
 use warpweave_graph::arithmetic::{highest, lowest};
-use warpweave_graph::ops::{Attribute, Context, Fact, Op};
+use warpweave_graph::ops::{Attribute, Op};
 use warpweave_graph::{ElementType, Shape, Tensor, TensorType, ValueId};
 
 use super::super::control::operator;
 use super::super::flatten::SymbolId;
-use super::super::walk::{State, Walk};
+use super::super::walk::{Applied, State, Walk};
 use super::known::Count;
 
 /// What has no influence on a combination.
@@ -62,36 +62,23 @@ impl Neutral {
 
 impl<'m> Walk<'m> {
     /// Applies an operator that would mix elements that count with others to the former; `false` if it mixes none.
-    pub(in crate::import) fn masked(
-        &mut self,
-        name: &str,
-        op: &Op,
-        inputs: &[Option<SymbolId>],
-        outputs: &[Option<SymbolId>],
-        facts: &[Option<Fact>],
-    ) -> Result<bool, String> {
-        match op {
-            Op::Gather(_) | Op::GatherNd(_) => self.picked(name, op, inputs, outputs, facts),
-            Op::ScatterNd(_) => self.scattered(name, op, inputs, outputs),
-            Op::MatMul(_) | Op::Gemm(_) => self.contracted(name, op, inputs, outputs, facts),
-            _ => self.combined(name, op, inputs, outputs, facts),
+    pub(in crate::import) fn masked(&mut self, applied: Applied<'_>) -> Result<bool, String> {
+        match applied.op {
+            Op::Gather(_) | Op::GatherNd(_) => self.picked(applied),
+            Op::ScatterNd(_) => self.scattered(applied),
+            Op::MatMul(_) | Op::Gemm(_) => self.contracted(applied),
+            _ => self.combined(applied),
         }
     }
 
     /// A reduction, or a normalisation, along a dimension of which only some elements count.
-    fn combined(
-        &mut self,
-        name: &str,
-        op: &Op,
-        inputs: &[Option<SymbolId>],
-        outputs: &[Option<SymbolId>],
-        facts: &[Option<Fact>],
-    ) -> Result<bool, String> {
+    fn combined(&mut self, applied: Applied<'_>) -> Result<bool, String> {
+        let Applied { name, op, inputs, outputs, .. } = applied;
         let (Some(neutral), &[Some(output)]) = (Neutral::of(op), outputs) else { return Ok(false) };
         let Some((data, count)) = inputs[0].and_then(|data| Some((data, self.count_of(data)?))) else {
             return Ok(false);
         };
-        if op.follows(&Context::new(facts, outputs.len()), 0, count.dimension).is_some() {
+        if op.follows(&applied.context(), 0, count.dimension).is_some() {
             return Ok(false);
         }
         let Some(ty) = self.tensor(data) else { return Ok(false) };
@@ -122,15 +109,9 @@ impl<'m> Walk<'m> {
     }
 
     /// A product along a dimension of which only some elements count.
-    fn contracted(
-        &mut self,
-        name: &str,
-        op: &Op,
-        inputs: &[Option<SymbolId>],
-        outputs: &[Option<SymbolId>],
-        facts: &[Option<Fact>],
-    ) -> Result<bool, String> {
-        let context = Context::new(facts, outputs.len());
+    fn contracted(&mut self, applied: Applied<'_>) -> Result<bool, String> {
+        let Applied { name, op, inputs, outputs, .. } = applied;
+        let context = applied.context();
         let contracted = |(at, symbol): (usize, &Option<SymbolId>)| {
             let count = symbol.and_then(|symbol| self.count_of(symbol))?;
             op.follows(&context, at, count.dimension).is_none().then_some((at, (*symbol)?, count))
@@ -151,17 +132,11 @@ impl<'m> Walk<'m> {
     }
 
     /// Elements picked by indices of which only some count, or from a dimension of which only some do.
-    fn picked(
-        &mut self,
-        name: &str,
-        op: &Op,
-        inputs: &[Option<SymbolId>],
-        outputs: &[Option<SymbolId>],
-        facts: &[Option<Fact>],
-    ) -> Result<bool, String> {
+    fn picked(&mut self, applied: Applied<'_>) -> Result<bool, String> {
+        let Applied { name, op, inputs, outputs, .. } = applied;
         let &[Some(data), Some(indices)] = inputs else { return Ok(false) };
         let (of_data, of_indices) = (self.count_of(data), self.count_of(indices));
-        let follows = |count: Count| op.follows(&Context::new(facts, outputs.len()), 0, count.dimension).is_some();
+        let follows = |count: Count| op.follows(&applied.context(), 0, count.dimension).is_some();
         let along = of_data.filter(|&count| matches!(op, Op::Gather(_)) && !follows(count));
         let is_place = matches!(self.state(indices), State::Value(value) if self.counts.places.contains(value));
         if along.is_none() && (of_indices.is_none() || is_place) {
@@ -203,13 +178,8 @@ impl<'m> Walk<'m> {
     }
 
     /// Updates of which only some count.
-    fn scattered(
-        &mut self,
-        name: &str,
-        op: &Op,
-        inputs: &[Option<SymbolId>],
-        outputs: &[Option<SymbolId>],
-    ) -> Result<bool, String> {
+    fn scattered(&mut self, applied: Applied<'_>) -> Result<bool, String> {
+        let Applied { name, op, inputs, outputs, .. } = applied;
         let &[Some(data), Some(indices), Some(updates)] = inputs else { return Ok(false) };
         let counts = [self.count_of(indices), self.count_of(updates)];
         let Some(count) = counts[0].or(counts[1]) else { return Ok(false) };

@@ -7,11 +7,10 @@ mod masks;
 use std::collections::BTreeMap;
 
 use warpweave_graph::counted::CountedOutput;
-use warpweave_graph::ops::{Context, Op};
 use warpweave_graph::{TensorType, ValueId, ValueType};
 
 use super::flatten::SymbolId;
-use super::walk::{State, Walk};
+use super::walk::{Applied, State, Walk};
 pub(super) use known::{Count, Counts, Extent, Replaced};
 
 impl<'m> Walk<'m> {
@@ -25,20 +24,15 @@ impl<'m> Walk<'m> {
 
     /// The dimension of the outputs of which only some elements count, and how many do; an error where the operator may mix them
     /// with others.
-    pub(super) fn followed(
-        &self,
-        op: &Op,
-        context: &Context,
-        inputs: &[Option<SymbolId>],
-        types: &[ValueType],
-    ) -> Result<Option<Count>, String> {
+    pub(super) fn followed(&self, applied: Applied<'_>, types: &[ValueType]) -> Result<Option<Count>, String> {
+        let context = applied.context();
         let mut followed = None;
-        for (input, symbol) in inputs.iter().enumerate() {
+        for (input, symbol) in applied.inputs.iter().enumerate() {
             let Some((symbol, known)) = symbol.and_then(|symbol| Some((symbol, self.count_of(symbol)?))) else {
                 continue;
             };
             let refused = || self.count_refusal(symbol);
-            let dimension = op.follows(context, input, known.dimension).ok_or_else(refused)?;
+            let dimension = applied.op.follows(&context, input, known.dimension).ok_or_else(refused)?;
             // One element that is broadcast is none or all of many.
             let extent = |ty: &TensorType, dimension: usize| ty.shape.get(dimension).copied();
             let own = context.tensor(input).ok().and_then(|ty| extent(ty, known.dimension));
