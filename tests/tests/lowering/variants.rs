@@ -61,6 +61,8 @@ fn contractions(body: &GroupBody) -> Vec<ScheduleParams> {
         sliced(shape(4, 8, 4, 4, 32, Pipeline::Asynchronous { depth: 3 }), 8),
         sliced(shape(4, 8, 4, 4, 64, Pipeline::RegisterPrefetch), 8),
         sliced(shape(4, 8, 4, 4, 32, Pipeline::RegisterPrefetch), 8),
+        sliced(shape(4, 12, 16, 4, 64, Pipeline::RegisterPrefetch), 4),
+        sliced(shape(8, 4, 4, 4, 32, Pipeline::RegisterPrefetch), 4),
         sliced(shape(2, 2, 16, 1, 16, Pipeline::Unpipelined), 2),
         sliced(shape(1, 8, 8, 4, 8, Pipeline::Asynchronous { depth: 2 }), 2),
     ];

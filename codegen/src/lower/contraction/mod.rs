@@ -63,6 +63,8 @@ struct Loop<'l> {
     behind_waits: Vec<&'l Side<'l>>,
     boxes: &'l Boxes,
     products: &'l Products,
+    /// Where the thread reads its first element of each side.
+    starts: [LocalId; 2],
     axes: Vec<AxisId>,
     extents: Vec<usize>,
     /// Steps of the loop.
@@ -92,7 +94,8 @@ impl<'l> Loop<'l> {
         let steps = emitter.operand(length.div_ceil(shape.k_tile) as i64)?;
         let beyond = shape.pipeline != Pipeline::Unpipelined || !length.is_multiple_of(shape.k_tile);
         let length = if beyond { Some(emitter.operand(length as i64)?) } else { None };
-        let this = Self { tile, sides, prologue, behind_waits, boxes, products, axes, extents, steps, length };
+        let starts = products.starts(emitter, sides);
+        let this = Self { tile, sides, prologue, behind_waits, boxes, products, starts, axes, extents, steps, length };
         match shape.pipeline {
             Pipeline::Unpipelined => this.in_turn(emitter),
             Pipeline::RegisterPrefetch => this.through_registers(emitter),
@@ -111,7 +114,7 @@ impl<'l> Loop<'l> {
             self.fetch(emitter, step.into())?;
             self.place(emitter, &buffer)?;
             emitter.push(Statement::BlockBarrier);
-            self.products.add(emitter, self.sides, &buffer)?;
+            self.products.add(emitter, (self.sides, self.starts), &buffer)?;
             emitter.push(Statement::BlockBarrier);
             Ok(())
         })
@@ -131,7 +134,7 @@ impl<'l> Loop<'l> {
             let next = emitter.bind(ScalarType::I32, add(step, Expression::i32(1)));
             self.fetch_next(emitter, next)?;
             let buffer = |step: LocalId| binary(BinaryOp::BitAnd, step, Expression::i32(1));
-            self.products.add(emitter, self.sides, &buffer(step))?;
+            self.products.add(emitter, (self.sides, self.starts), &buffer(step))?;
             self.place(emitter, &buffer(next))?;
             emitter.push(meeting.clone());
             Ok(())
@@ -160,7 +163,7 @@ impl<'l> Loop<'l> {
             emitter.push(Statement::BlockBarrier);
             self.copy(emitter, self.sides, add(step, Expression::i32(ahead)), &write.into())?;
             emitter.push(Statement::AsyncCommit);
-            self.products.add(emitter, self.sides, &read.into())?;
+            self.products.add(emitter, (self.sides, self.starts), &read.into())?;
             for buffer in [read, write] {
                 let next = emitter.bind(ScalarType::I32, add(buffer, Expression::i32(1)));
                 let last = binary(BinaryOp::Equal, next, Expression::i32(stages as i32));

@@ -2,6 +2,7 @@
 
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::contraction::shape::ContractionShape;
+use warpweave_plan::template::contraction::tile_load::{RowLayout, SideLoad};
 
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId};
@@ -71,16 +72,33 @@ impl Products {
         if width == 1 { run } else { add(run, remainder(at, width)) }
     }
 
-    /// Adds one step's products, of the tiles in a buffer.
-    pub(crate) fn add(&self, emitter: &mut Emitter, sides: &[Side; 2], buffer: &Expression) -> Result<(), LowerError> {
+    /// Where in a tile the thread reads its first element of each side.
+    pub(crate) fn starts(&self, emitter: &mut Emitter, sides: &[Side; 2]) -> [LocalId; 2] {
+        [0, 1].map(|at| {
+            let (load, (width, _, _)) = (&sides[at].load, self.sides()[at]);
+            let mut start = scaled(self.threads[at].into(), width);
+            if let Some(slice) = &self.slice {
+                let begin = scaled(slice.number.into(), self.slice_steps());
+                if let Some(order) = order(load, begin.clone()).filter(|_| !is_whole_period(load, self.slice_steps())) {
+                    start = binary(BinaryOp::BitXor, start, order);
+                }
+                start = add(start, scaled(begin, load.row()));
+            }
+            emitter.bind(ScalarType::I32, start)
+        })
+    }
+
+    /// Adds one step's products, of the tiles in a buffer, in which the thread reads from `starts` on.
+    pub(crate) fn add(
+        &self,
+        emitter: &mut Emitter,
+        (sides, starts): (&[Side; 2], [LocalId; 2]),
+        buffer: &Expression,
+    ) -> Result<(), LowerError> {
         let operands = [0, 1].map(|at| {
             let (width, threads, count) = self.sides()[at];
             let base = sides[at].base(emitter, buffer);
-            let mut first = add(base, scaled(self.threads[at].into(), width));
-            if let Some(slice) = &self.slice {
-                first = add(first, scaled(slice.number.into(), self.slice_steps() * sides[at].load.row()));
-            }
-            let first = emitter.bind(ScalarType::I32, first);
+            let first = emitter.bind(ScalarType::I32, add(base, starts[at]));
             (&sides[at], emitter.array(self.scalar, count), first, width, threads, count)
         });
         let windows = Expression::i32((self.slice_steps() / self.unrolled()) as i32);
@@ -104,7 +122,7 @@ impl Products {
             for (side, array, first, width, threads, count) in operands {
                 emitter.repeat(Expression::i32((count / width) as i32), true, |emitter, run| {
                     let row = scaled(step.clone(), side.load.row());
-                    let index = add(add(first, row), scaled(run.into(), threads * width));
+                    let index = add(place_of_run(&side.load, first, (run, threads * width), &step), row);
                     let place = Place::Element(array, scaled(run.into(), width));
                     let width = access(width);
                     emitter.push(Statement::LoadShared { place, array: side.shared, width, index });
@@ -131,6 +149,37 @@ impl Products {
             })
         })
     }
+}
+
+/// How far the elements of a step's row are moved, where rows have orders.
+fn order(load: &SideLoad, step: Expression) -> Option<Expression> {
+    match load.layout {
+        RowLayout::Padded(_) => None,
+        RowLayout::Swizzled { unit, turns } => Some(scaled(remainder(quotient(step, load.width), turns), unit)),
+    }
+}
+
+/// Whether rows so many steps apart have the same order.
+fn is_whole_period(load: &SideLoad, steps: usize) -> bool {
+    match load.layout {
+        RowLayout::Padded(_) => true,
+        RowLayout::Swizzled { turns, .. } => steps.is_multiple_of(load.width * turns),
+    }
+}
+
+/// Where a thread's run of a step's row lies, beside the row's place, from where the first run of the first row does. Runs are
+/// `apart` elements apart. The thread's own part of a place lies below `apart`, so within a period of the order nothing is
+/// carried.
+fn place_of_run(load: &SideLoad, first: LocalId, (run, apart): (LocalId, usize), step: &Expression) -> Expression {
+    let run = scaled(run.into(), apart);
+    let RowLayout::Swizzled { unit, turns } = load.layout else { return add(first, run) };
+    let period = unit * turns;
+    let order = order(load, step.clone()).expect("a swizzle orders rows");
+    if apart.is_multiple_of(period) {
+        return add(binary(BinaryOp::BitXor, first, order), run);
+    }
+    let moved = binary(BinaryOp::BitXor, order, remainder(run.clone(), period));
+    add(binary(BinaryOp::BitXor, first, moved), scaled(quotient(run, period), period))
 }
 
 /// The thread's place along rows and along columns, as [`ContractionShape::place_of`] says.

@@ -3,16 +3,16 @@
 use warpweave_graph::expr::{AxisId, Index, Scalar};
 use warpweave_plan::body::{GroupBody, StageSource};
 use warpweave_plan::template::contraction::shape::ContractionShape;
-use warpweave_plan::template::contraction::tile_load::{Fetch, SideLoad, WINDOW, plain_read};
+use warpweave_plan::template::contraction::tile_load::{Fetch, RowLayout, SideLoad, plain_read};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 
-use crate::kernel_ir::expression::{Constant, Expression, ScalarType};
+use crate::kernel_ir::expression::{BinaryOp, Constant, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
 use crate::kernel_ir::memory::Width;
 use crate::kernel_ir::statement::Statement;
 use crate::lower::arithmetic::set;
 use crate::lower::arithmetic::{access, quotient, remainder, scaled, zero};
-use crate::lower::emitter::{Emitter, add, both, less};
+use crate::lower::emitter::{Emitter, add, binary, both, less};
 use crate::lower::error::LowerError;
 use crate::lower::scalar::Point;
 use crate::lower::tile::{TileAxes, decode_box};
@@ -156,9 +156,20 @@ impl<'a> Side<'a> {
         }
     }
 
+    /// Where the thread's `slot`-th element lies in its row of the tile. All fetches of a thread have one order.
+    fn place_in_row(&self, slot: Expression) -> Expression {
+        let RowLayout::Swizzled { unit, turns } = self.load.layout else { return self.element(slot) };
+        let order = scaled(remainder(self.thread, self.load.along().min(turns)), unit);
+        let apart = self.load.threads / self.load.along();
+        if self.load.elements() == 1 || !apart.is_multiple_of(unit * turns) {
+            return binary(BinaryOp::BitXor, self.element(slot), order);
+        }
+        add(binary(BinaryOp::BitXor, self.element(Expression::i32(0)), order), scaled(slot, apart))
+    }
+
     /// The slot and the step in the tile of the thread's `trip`-th fetch.
     fn place_of(&self, trip: LocalId) -> (Expression, Expression) {
-        let SideLoad { width, fetch, .. } = self.load;
+        let SideLoad { width, fetch, window, .. } = self.load;
         let (along, elements) = (self.load.along(), self.load.elements());
         let outer = self.load.covered() * along;
         let (slot, in_step) = match fetch {
@@ -174,7 +185,7 @@ impl<'a> Side<'a> {
                 } else {
                     add(quotient(self.thread, outer), scaled(trip.into(), self.load.threads / outer))
                 };
-                (remainder(trip, elements), add(inner, scaled(windows, WINDOW)))
+                (remainder(trip, elements), add(inner, scaled(windows, window)))
             }
         };
         (slot, self.slice.map_or(in_step.clone(), |first| add(first, in_step)))
@@ -243,7 +254,7 @@ impl<'a> Side<'a> {
                     let reached = both(step.exists.clone(), step.reaches(&in_step));
                     let exists = both(both(reached, inside), guard);
                     let exists = exists.unwrap_or(Expression::Constant(Constant::Bool(true)));
-                    let index = add(add(base, scaled(in_step, self.load.row())), self.element(slot));
+                    let index = add(add(base, scaled(in_step, self.load.row())), self.place_in_row(slot));
                     let width = access(self.load.width);
                     emitter.push(Statement::AsyncCopy { array: self.shared, index, space, source, width, exists });
                     Ok(())
@@ -280,7 +291,7 @@ impl<'a> Side<'a> {
         emitter.when(self.has_unit(), |emitter| {
             emitter.repeat(Expression::i32(self.load.trips() as i32), true, |emitter, trip| {
                 let (slot, in_step) = self.place_of(trip);
-                let first = add(add(base, scaled(in_step, self.load.row())), self.element(slot.clone()));
+                let first = add(add(base, scaled(in_step, self.load.row())), self.place_in_row(slot.clone()));
                 let value = |part: usize| {
                     let at = add(scaled(trip.into(), width), Expression::i32(part as i32));
                     Expression::Element(self.fetched, Box::new(at))

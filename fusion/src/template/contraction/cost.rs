@@ -22,7 +22,7 @@ use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::contraction::column_runs::ColumnRuns;
 use warpweave_plan::template::contraction::shape::Pipeline;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Finish};
-use warpweave_plan::template::contraction::tile_load::{Fetch, SideLoad};
+use warpweave_plan::template::contraction::tile_load::SideLoad;
 use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::named::is_fixed;
 use warpweave_plan::template::tile::ScheduleParams;
@@ -36,7 +36,7 @@ const DEPENDENT_ISSUE: f64 = 0.5;
 /// The share of the passes through the data path of shared memory that issuing does not hide where both take as long.
 /// All warps of a block meet every step, and load before they multiply. The busier the path is, the longer is its
 /// queue.
-const EXPOSED_PASSES: f64 = 0.22;
+const EXPOSED_PASSES: f64 = 0.12;
 
 /// Cycles from an integer instruction to one that needs its result.
 const DEPENDENT_CYCLES: f64 = 6.0;
@@ -236,10 +236,7 @@ impl SideLoads {
             let conditions: usize = reads.iter().map(|read| expr.reads[*read].guard.conditions().len()).sum();
             let divided = reads.iter().map(|read| divisions(expr, *read)).sum::<usize>() as f64 * DIVISION_INSTRUCTIONS;
             let (trips, width) = (side.trips() as f64, side.width as f64);
-            let stores = match side.fetch {
-                Fetch::Reduction => width,
-                Fetch::Elements => 1.0,
-            };
+            let stores = side.stores() as f64;
             // What follows from a point of the reduction alone is found once for all rows, or columns, that a thread fetches
             // there. Where a step may end before its last point, each fetch stands behind a branch of its own.
             let points = if is_whole { side.trips().div_ceil(side.elements().max(1)) } else { side.trips() } as f64;

@@ -1,30 +1,54 @@
 //! How the two factors of a contraction come into shared memory: which thread fetches what, and where it goes.
 
+use std::collections::BTreeSet;
+
+use warpweave_graph::Numerics;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar, TensorExpr};
 use warpweave_graph::numerics::WORD_BYTES;
 use warpweave_graph::types::ElementType;
 
 use crate::body::GroupBody;
-use crate::shared_memory::{SharedWidth, conflict_degree};
+use crate::shared_memory::{SharedWidth, WARP, conflict_degree};
 use crate::template::contraction::shape::ContractionShape;
 use crate::template::contraction::{AxisClass, Contraction};
 
-/// Steps along the reduction that neighbouring threads fetch before they go to the next row or column: a sector of
+/// Fewest steps along the reduction that neighbouring threads fetch before they go to the next row or column: a sector of
 /// global memory.
 pub const WINDOW: usize = 8;
+
+/// Bytes of a line of global memory: a window of more steps brings none sooner.
+const LINE_BYTES: usize = 128;
+
+/// Fewest elements that a swizzle moves together: a thread reads so many of a row at once.
+const READ_TOGETHER: usize = Numerics::SINGLE.access_elements();
 
 /// Along which direction neighbouring threads fetch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fetch {
-    /// Along the reduction, [`WINDOW`] steps at a time.
+    /// Along the reduction, a window of steps at a time.
     Reduction,
     /// Along rows or columns.
     Elements,
 }
 
-/// One factor's tile of one step: `step` rows of `length` elements, each row followed by `padding` elements. Where slices of
-/// threads fetch for themselves, one of them, and the tile of its part of a step.
+/// Where the elements of a row of the tile lie, so that stores of neighbouring threads meet different banks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum RowLayout {
+    /// In order, followed by so many elements that hold nothing.
+    Padded(usize),
+    /// Each at the exclusive or of its number with that of the row's fetch, modulo `turns`, times `unit`. Both are powers of
+    /// two, and their product divides the row's length.
+    Swizzled {
+        /// Elements that stay side by side.
+        unit: usize,
+        /// Different orders.
+        turns: usize,
+    },
+}
+
+/// One factor's tile of one step: `step` rows of `length` elements. Where slices of threads fetch for themselves, one of
+/// them, and the tile of its part of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SideLoad {
     /// Rows or columns of the block tile.
@@ -35,8 +59,10 @@ pub struct SideLoad {
     pub fetch: Fetch,
     /// Elements that a thread fetches at once, along that direction: 1, or those of the widest access.
     pub width: usize,
-    /// Elements after each row, so that stores do not conflict.
-    pub padding: usize,
+    /// Steps along the reduction that neighbouring threads fetch before they go to the next row or column.
+    pub window: usize,
+    /// Where the elements of a row lie.
+    pub layout: RowLayout,
     /// The type of the elements in shared memory.
     pub storage: ElementType,
     /// Threads that fetch it.
@@ -74,53 +100,110 @@ impl SideLoad {
             step: shape.k_tile / slices,
             fetch,
             width,
-            padding: 0,
+            window: WINDOW,
+            layout: RowLayout::Padded(0),
             storage,
             threads: shape.block_size().threads() / slices,
             slices,
         };
-        without.padded()
+        without.laid_out()
     }
 
     /// The same with fetches of single elements.
     pub fn narrowed(self) -> Self {
-        Self { width: 1, padding: 0, ..self }.padded()
+        Self { width: 1, window: WINDOW, ..self }.laid_out()
     }
 
-    /// With the smallest padding, a multiple of the widest access, under which stores conflict least.
-    fn padded(self) -> Self {
-        let padded = [0, self.storage.access_elements()].map(|padding| Self { padding, ..self });
-        let [none, some] = padded.map(|side| side.store_conflicts());
-        if some < none { padded[1] } else { padded[0] }
-    }
-
-    /// The degree of bank conflicts of the first warp's stores.
-    pub fn store_conflicts(&self) -> f64 {
-        match self.fetch {
-            Fetch::Reduction => {
-                let degrees = (0..self.width).map(|part| self.part_conflicts(part, SharedWidth::Word));
-                degrees.sum::<f64>() / self.width as f64
+    /// With the window and the layout under which fetches and stores of a warp take the fewest passes; of those, the first:
+    /// the shortest window, and no padding, before a swizzle, before padding.
+    fn laid_out(self) -> Self {
+        let mut best: Option<(f64, Self)> = None;
+        for window in self.windows() {
+            let load = Self { window, ..self };
+            for layout in load.layouts() {
+                let load = Self { layout, ..load };
+                let passes = load.passes();
+                if best.is_none_or(|(fewest, _)| passes < fewest) {
+                    best = Some((passes, load));
+                }
             }
-            Fetch::Elements => self.part_conflicts(0, SharedWidth::of_elements(self.width, self.storage)),
+        }
+        best.map_or(self, |(_, load)| load)
+    }
+
+    /// Windows to choose from: longer ones than a sector where a thread fetches several neighbouring steps at once.
+    fn windows(&self) -> impl Iterator<Item = usize> + use<> {
+        let is_wide = self.fetch == Fetch::Reduction && self.width > 1;
+        let longest = if is_wide { self.step.min(LINE_BYTES / self.storage.bytes()) } else { WINDOW };
+        std::iter::successors(Some(WINDOW), |window| Some(window * 2))
+            .take_while(move |window| *window <= longest.max(WINDOW))
+    }
+
+    /// Layouts to choose from.
+    fn layouts(&self) -> impl Iterator<Item = RowLayout> + use<> {
+        let bank_elements = WARP * WORD_BYTES / self.storage.bytes();
+        let span = (1 << self.length.trailing_zeros()).min(bank_elements);
+        let unit = (span / self.along()).max(READ_TOGETHER);
+        let is_wide = self.fetch == Fetch::Reduction && self.width > 1;
+        let swizzled = (is_wide && span > unit).then(|| RowLayout::Swizzled { unit, turns: span / unit });
+        let padded = RowLayout::Padded(self.storage.access_elements());
+        [Some(RowLayout::Padded(0)), swizzled, Some(padded)].into_iter().flatten()
+    }
+
+    /// Passes through the data path of a fetch of the first warp, in which each row or column is a line of its own, and of the
+    /// stores of what was fetched.
+    fn passes(&self) -> f64 {
+        let lines: BTreeSet<(usize, usize)> = match self.fetch {
+            Fetch::Reduction => {
+                let line = |in_step: usize| in_step * self.storage.bytes() / LINE_BYTES;
+                let units = (0..WARP).filter_map(|lane| self.unit(lane, 0));
+                units.map(|(in_step, element)| (element, line(in_step))).collect()
+            }
+            Fetch::Elements => BTreeSet::new(),
+        };
+        lines.len() as f64 + self.stores() as f64 * self.store_conflicts()
+    }
+
+    /// Stores of what a thread fetches at once.
+    pub fn stores(&self) -> usize {
+        match self.fetch {
+            Fetch::Reduction => self.width,
+            Fetch::Elements => 1,
         }
     }
 
-    /// The degree of the first warp's stores of the `part`-th elements.
-    fn part_conflicts(&self, part: usize, width: SharedWidth) -> f64 {
-        let mut words = [0; 32];
+    /// The degree of bank conflicts of the first warp's stores. Those of further elements of a fetch conflict as those of the
+    /// first do: rows of a fetch have one order.
+    pub fn store_conflicts(&self) -> f64 {
+        let width = match self.fetch {
+            Fetch::Reduction => SharedWidth::Word,
+            Fetch::Elements => SharedWidth::of_elements(self.width, self.storage),
+        };
+        let mut words = [0; WARP];
         let lanes = (0..words.len()).filter_map(|lane| self.unit(lane, 0));
         let mut count = 0;
         for (word, (in_step, element)) in words.iter_mut().zip(lanes) {
-            let (in_step, element) = self.part(in_step, element, part);
-            *word = ((in_step * self.row() + element) * self.storage.bytes() / WORD_BYTES) as u64;
+            *word = (self.place(in_step, element) * self.storage.bytes() / WORD_BYTES) as u64;
             count += 1;
         }
         conflict_degree(&words[..count], width)
     }
 
+    /// Where an element of a row lies in the tile.
+    pub fn place(&self, in_step: usize, element: usize) -> usize {
+        let order = match self.layout {
+            RowLayout::Padded(_) => 0,
+            RowLayout::Swizzled { unit, turns } => in_step / self.width % turns * unit,
+        };
+        in_step * self.row() + (element ^ order)
+    }
+
     /// Elements from one row of the tile to the next.
     pub fn row(&self) -> usize {
-        self.length + self.padding
+        match self.layout {
+            RowLayout::Padded(padding) => self.length + padding,
+            RowLayout::Swizzled { .. } => self.length,
+        }
     }
 
     /// Elements of one step's tiles, with the padding.
@@ -153,7 +236,7 @@ impl SideLoad {
     /// Fetches along the fetching direction before the other coordinate moves on.
     pub fn along(&self) -> usize {
         match self.fetch {
-            Fetch::Reduction => WINDOW / self.width,
+            Fetch::Reduction => self.window / self.width,
             Fetch::Elements => (self.length / self.width).next_power_of_two(),
         }
     }
@@ -171,7 +254,7 @@ impl SideLoad {
         let (unit, along, covered) = (trip * self.threads + thread, self.along(), self.covered());
         let (inner, outer) = (unit % along, unit / along);
         let (in_step, element) = match self.fetch {
-            Fetch::Reduction => ((outer / covered) * WINDOW + inner * self.width, outer % covered),
+            Fetch::Reduction => ((outer / covered) * self.window + inner * self.width, outer % covered),
             Fetch::Elements => (outer, inner * self.width),
         };
         (unit < covered * self.step / self.width && element < self.length).then_some((in_step, element))
@@ -274,7 +357,8 @@ mod tests {
     #[track_caller]
     fn check(fetch: Fetch, width: usize, (length, step): (usize, usize), threads: usize) {
         let storage = ElementType::F32;
-        let load = SideLoad { length, step, fetch, width, padding: 0, storage, threads, slices: 1 };
+        let (window, layout) = (WINDOW, RowLayout::Padded(0));
+        let load = SideLoad { length, step, fetch, width, window, layout, storage, threads, slices: 1 }.laid_out();
         let fetches = (0..load.trips()).flat_map(|trip| (0..threads).map(move |thread| (thread, trip)));
         let mut found = BTreeSet::new();
         for (in_step, element) in fetches.filter_map(|(thread, trip)| load.unit(thread, trip)) {
@@ -282,8 +366,12 @@ mod tests {
                 assert!(found.insert(load.part(in_step, element, part)), "{load:?}: once");
             }
         }
-        let all = (0..step).flat_map(|in_step| (0..length).map(move |element| (in_step, element)));
-        assert_eq!(found, all.collect(), "{load:?}");
+        let all: BTreeSet<_> =
+            (0..step).flat_map(|in_step| (0..length).map(move |element| (in_step, element))).collect();
+        assert_eq!(found, all, "{load:?}");
+        let places: BTreeSet<usize> = all.iter().map(|(in_step, element)| load.place(*in_step, *element)).collect();
+        assert_eq!(places.len(), all.len(), "{load:?}: each has a place of its own");
+        assert!(places.iter().all(|place| *place < load.words()), "{load:?}: in the tile");
     }
 
     #[test]
@@ -295,5 +383,24 @@ mod tests {
                 check(fetch, width, (length, step), WARP);
             }
         }
+    }
+
+    /// The window, the layout and the conflicts of wide fetches along the reduction.
+    #[track_caller]
+    fn check_layout((length, step): (usize, usize), expected: (usize, RowLayout, f64)) {
+        let (fetch, storage, layout) = (Fetch::Reduction, ElementType::F32, RowLayout::Padded(0));
+        let (threads, slices) = (8 * WARP, 1);
+        let load = SideLoad { length, step, fetch, width: 4, window: WINDOW, layout, storage, threads, slices };
+        let load = load.laid_out();
+        assert_eq!((load.window, load.layout, load.store_conflicts()), expected);
+    }
+
+    #[test]
+    fn warps_fetch_whole_lines_and_store_without_conflicts() {
+        check_layout((64, 64), (32, RowLayout::Swizzled { unit: 4, turns: 8 }, 1.0));
+        check_layout((96, 32), (32, RowLayout::Swizzled { unit: 4, turns: 8 }, 1.0));
+        check_layout((64, 16), (16, RowLayout::Swizzled { unit: 8, turns: 4 }, 1.0));
+        check_layout((64, 8), (8, RowLayout::Swizzled { unit: 16, turns: 2 }, 1.0));
+        check_layout((16, 64), (32, RowLayout::Swizzled { unit: 4, turns: 4 }, 2.0));
     }
 }
