@@ -233,10 +233,18 @@ WW_FUNCTION ww_fetched ww_fetched_at(ww_u32 const* words) {
   asm volatile("mov.u32 %0, %1;" : "=r"(place) : "r"((ww_u32)__cvta_generic_to_shared(words)) : "memory");
   return place;
 }
+// A word of a fetched place, which is aligned to 16 bytes. Kernels take most of their words, so four are loaded at once; those at
+// an index that is known when compiled share their loads.
 WW_FUNCTION ww_u32 ww_fetched_word(ww_fetched words, ww_u32 index) {
-  ww_u32 value;
-  asm("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(words + 4u * index));
-  return value;
+  ww_u32 first, second, third, fourth;
+  asm("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(first), "=r"(second), "=r"(third), "=r"(fourth) : "r"(words + 4u * (index & ~3u)));
+  switch (index & 3u) {
+    case 0u: return first;
+    case 1u: return second;
+    case 2u: return third;
+    default: return fourth;
+  }
 }
 
 struct __align__(16) ww_four_i64 {

@@ -22,7 +22,7 @@ use crate::kernel_ir::ids::LocalId;
 use crate::kernel_ir::memory::MemoryOrder;
 use crate::kernel_ir::statement::Statement;
 use crate::lower::contraction::boxes::Boxes;
-use crate::lower::contraction::products::Products;
+use crate::lower::contraction::products::{Meanwhile, Products};
 use crate::lower::contraction::side::{Side, Step};
 use crate::lower::emitter::{Emitter, add, binary, less, multiply};
 use crate::lower::error::LowerError;
@@ -114,7 +114,7 @@ impl<'l> Loop<'l> {
             self.fetch(emitter, step.into())?;
             self.place(emitter, &buffer)?;
             emitter.push(Statement::BlockBarrier);
-            self.products.add(emitter, (self.sides, self.starts), &buffer)?;
+            self.products.add(emitter, (self.sides, self.starts), &buffer, Meanwhile::Nothing)?;
             emitter.push(Statement::BlockBarrier);
             Ok(())
         })
@@ -134,7 +134,7 @@ impl<'l> Loop<'l> {
             let next = emitter.bind(ScalarType::I32, add(step, Expression::i32(1)));
             self.fetch_next(emitter, next)?;
             let buffer = |step: LocalId| binary(BinaryOp::BitAnd, step, Expression::i32(1));
-            self.products.add(emitter, (self.sides, self.starts), &buffer(step))?;
+            self.products.add(emitter, (self.sides, self.starts), &buffer(step), Meanwhile::Loads)?;
             self.place(emitter, &buffer(next))?;
             emitter.push(meeting.clone());
             Ok(())
@@ -163,7 +163,7 @@ impl<'l> Loop<'l> {
             emitter.push(Statement::BlockBarrier);
             self.copy(emitter, self.sides, add(step, Expression::i32(ahead)), &write.into())?;
             emitter.push(Statement::AsyncCommit);
-            self.products.add(emitter, (self.sides, self.starts), &read.into())?;
+            self.products.add(emitter, (self.sides, self.starts), &read.into(), Meanwhile::Nothing)?;
             for buffer in [read, write] {
                 let next = emitter.bind(ScalarType::I32, add(buffer, Expression::i32(1)));
                 let last = binary(BinaryOp::Equal, next, Expression::i32(stages as i32));

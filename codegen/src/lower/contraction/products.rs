@@ -1,5 +1,7 @@
 //! The products of one step, from shared memory to the accumulators.
 
+use std::ops::Range;
+
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::contraction::tile_load::{RowLayout, SideLoad};
@@ -16,6 +18,19 @@ use crate::lower::error::LowerError;
 
 /// Steps whose products are written out; the others are iterations of a loop.
 const UNROLLED: usize = 32;
+
+/// The part of a window's steps behind which no load of the next step's factors is begun: compilers else move loads to where
+/// what they load is used.
+const EARLY_SHARE: usize = 4;
+
+/// What a thread does while it multiplies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Meanwhile {
+    /// Nothing that the products could hide.
+    Nothing,
+    /// It loads the next step's factors into registers.
+    Loads,
+}
 
 /// One factor of the products: its side, the registers, the first word, neighbouring elements, threads, elements.
 type Operand<'o> = (&'o Side<'o>, ArrayId, LocalId, usize, usize, usize);
@@ -94,6 +109,7 @@ impl Products {
         emitter: &mut Emitter,
         (sides, starts): (&[Side; 2], [LocalId; 2]),
         buffer: &Expression,
+        meanwhile: Meanwhile,
     ) -> Result<(), LowerError> {
         let operands = [0, 1].map(|at| {
             let (width, threads, count) = self.sides()[at];
@@ -101,8 +117,19 @@ impl Products {
             let first = emitter.bind(ScalarType::I32, add(base, starts[at]));
             (&sides[at], emitter.array(self.scalar, count), first, width, threads, count)
         });
-        let windows = Expression::i32((self.slice_steps() / self.unrolled()) as i32);
-        emitter.repeat(windows, false, |emitter, window| self.add_window(emitter, operands, window))
+        let unrolled = self.unrolled();
+        let windows = Expression::i32((self.slice_steps() / unrolled) as i32);
+        emitter.repeat(windows, false, |emitter, window| {
+            let early = match meanwhile {
+                Meanwhile::Loads => unrolled.div_ceil(EARLY_SHARE),
+                Meanwhile::Nothing => 0,
+            };
+            self.add_steps(emitter, operands, window, 0..early)?;
+            if meanwhile == Meanwhile::Loads {
+                emitter.push(Statement::WarpBarrier);
+            }
+            self.add_steps(emitter, operands, window, early..unrolled)
+        })
     }
 
     /// Points of a step that a slice multiplies.
@@ -115,10 +142,20 @@ impl Products {
         self.slice_steps().min(UNROLLED)
     }
 
-    fn add_window(&self, emitter: &mut Emitter, operands: [Operand; 2], window: LocalId) -> Result<(), LowerError> {
+    /// The products of some steps of a window.
+    fn add_steps(
+        &self,
+        emitter: &mut Emitter,
+        operands: [Operand; 2],
+        window: LocalId,
+        steps: Range<usize>,
+    ) -> Result<(), LowerError> {
+        if steps.is_empty() {
+            return Ok(());
+        }
         let unrolled = self.unrolled();
-        emitter.repeat(Expression::i32(unrolled as i32), true, |emitter, step| {
-            let step = add(scaled(window.into(), unrolled), step);
+        emitter.repeat(Expression::i32(steps.len() as i32), true, |emitter, step| {
+            let step = add(scaled(window.into(), unrolled), add(step, Expression::i32(steps.start as i32)));
             for (side, array, first, width, threads, count) in operands {
                 emitter.repeat(Expression::i32((count / width) as i32), true, |emitter, run| {
                     let row = scaled(step.clone(), side.load.row());
