@@ -134,7 +134,8 @@ fn as_many_elements_are_made_as_count() {
 #[test]
 fn slices_are_of_what_counts() {
     let sliced = |bounds: [i64; 3]| {
-        let constant = |at: usize| node("Constant", &[], &[["start", "end", "step"][at]], vec![ints("value_ints", &[bounds[at]])]);
+        let constant =
+            |at: usize| node("Constant", &[], &[["start", "end", "step"][at]], vec![ints("value_ints", &[bounds[at]])]);
         let slice = node("Slice", &["rows", "start", "end", "axis", "step"], &["y"], vec![]);
         [0, 1, 2].map(constant).into_iter().chain([slice]).collect::<Vec<_>>()
     };
@@ -158,9 +159,14 @@ fn slices_are_of_what_counts() {
         let refused = load(&selected(sliced(bounds)), &ImportOptions::default()).expect_err("its first is not known");
         assert!(refused.to_string().contains("as its data say"), "{bounds:?}: {refused}");
     }
-    let sums = ["rows", "turned"].map(|of| node("Slice", &[of, "axis", "first", "axis"], &[["a", "b"][usize::from(of == "turned")]], vec![]));
+    let sums = ["rows", "turned"]
+        .map(|of| node("Slice", &[of, "axis", "first", "axis"], &[["a", "b"][usize::from(of == "turned")]], vec![]));
     let first = node("Constant", &[], &["first"], vec![ints("value_ints", &[1])]);
-    let nodes = [vec![first, node("Neg", &["rows"], &["turned"], vec![])], sums.to_vec(), vec![node("Add", &["a", "b"], &["y"], vec![])]];
+    let nodes = [
+        vec![first, node("Neg", &["rows"], &["turned"], vec![])],
+        sums.to_vec(),
+        vec![node("Add", &["a", "b"], &["y"], vec![])],
+    ];
     assert_eq!(run(nodes.concat(), &SOME), (vec![1, 2], vec![0.0; 2]), "equal slices have as many");
 }
 

@@ -21,10 +21,7 @@ impl Kinds {
 
 /// The first tensor of those along which what is no number, or else what is infinite, reaches the first output: an input, a
 /// constant or a state, or else what a statement computes. Others that have such values do not matter to the output.
-pub fn source_of_not_finite(
-    program: &TensorProgram,
-    inputs: &[Tensor],
-) -> Result<Option<TensorId>, ReferenceError> {
+pub fn source_of_not_finite(program: &TensorProgram, inputs: &[Tensor]) -> Result<Option<TensorId>, ReferenceError> {
     let kinds = kinds(program, inputs)?;
     let Some(&output) = program.outputs.first() else { return Ok(None) };
     let of_output = kinds[output];

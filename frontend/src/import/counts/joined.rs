@@ -14,15 +14,19 @@ impl<'m> Walk<'m> {
     pub(super) fn joined(&mut self, applied: Applied<'_>) -> Result<bool, String> {
         let Applied { name, op, inputs, outputs, .. } = applied;
         let context = applied.context();
-        let counts: Vec<Option<Count>> = inputs.iter().map(|input| input.and_then(|part| self.count_of(part))).collect();
+        let counts: Vec<Option<Count>> =
+            inputs.iter().map(|input| input.and_then(|part| self.count_of(part))).collect();
         let is_along = |(at, count): (usize, Count)| op.follows(&context, at, count.dimension).is_none();
         let counted = counts.iter().enumerate().filter_map(|(at, count)| Some((at, (*count)?)));
-        let Some((_, Count { dimension, .. })) = counted.clone().find(|&found| is_along(found)) else { return Ok(false) };
+        let Some((_, Count { dimension, .. })) = counted.clone().find(|&found| is_along(found)) else {
+            return Ok(false);
+        };
         if !counted.clone().all(is_along) {
             return Ok(false);
         }
         let extent = |at: usize| context.tensor(at).map_or(0, |ty| ty.shape[dimension]);
-        let part = |(at, count): (usize, &Option<Count>)| Part { count: count.map(|count| count.count), extent: extent(at) };
+        let part =
+            |(at, count): (usize, &Option<Count>)| Part { count: count.map(|count| count.count), extent: extent(at) };
         let parts: Vec<Part> = counts.iter().enumerate().map(part).collect();
         let places = self.places_of(name, parts)?;
         let all = inputs.iter().flatten().map(|&input| Ok(Some(self.all_of(name, input)?)));

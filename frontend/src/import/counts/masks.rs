@@ -293,7 +293,12 @@ impl<'m> Walk<'m> {
     }
 
     /// What an operator without attributes gives.
-    pub(super) fn result(&mut self, name: &str, operation: &str, inputs: &[Option<SymbolId>]) -> Result<SymbolId, String> {
+    pub(super) fn result(
+        &mut self,
+        name: &str,
+        operation: &str,
+        inputs: &[Option<SymbolId>],
+    ) -> Result<SymbolId, String> {
         let symbol = self.flattening.symbol("", name);
         self.apply(name, operator(operation, &[])?, inputs, &[Some(symbol)])?;
         Ok(symbol)
