@@ -11,6 +11,7 @@ mod quantized_products;
 mod random;
 mod reads;
 mod robustness;
+mod sorted_keys;
 mod storage;
 mod substitution;
 mod text;

@@ -12,7 +12,7 @@ use crate::program::{Definition, ProgramBuilder, TensorId, TensorProgram};
 use crate::types::{ElementType, TensorType};
 
 /// Most pairs of a place and a key that are compared: as many take a processor as long as sorting the places and keys.
-const MOST_PAIRS: usize = 1 << 20;
+const MOST_PAIRS: usize = 1 << 16;
 
 /// The program with reductions over pairs of places and keys by sorting. Sums are taken in the order of the keys.
 pub fn sort_keys(program: &TensorProgram) -> TensorProgram {

@@ -117,6 +117,10 @@ fn fold<I>(processor, combination: Combination, total: &mut Total, value: Slot, 
             let sum: i64 = frame.values::<i32>(value)[..count].iter().map(|&value| i64::from(value)).sum();
             total.integer = arithmetic::integer_binary(op, element, total.integer, sum);
         }
+        Kind::Long if !value.is_uniform && op == BinaryOp::Add && element.bits() == 64 => {
+            let values = &frame.values::<i64>(value)[..count];
+            total.integer = values.iter().fold(total.integer, |total, &value| total.wrapping_add(value));
+        }
         Kind::Word | Kind::Long => {
             let add = |total: i64, lane| arithmetic::integer_binary(op, element, total, frame.integer(value, lane));
             total.integer = (0..count).fold(total.integer, add);
