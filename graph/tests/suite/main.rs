@@ -2,6 +2,7 @@
 
 mod contributed;
 mod factors;
+mod not_finite;
 mod npy;
 mod online_softmax;
 mod passes;
