@@ -62,7 +62,7 @@ pub enum BuildError {
     #[error(transparent)]
     Compile(#[from] CompileError),
     /// There are no kernels for some nodes; all of them are listed.
-    #[error("{target} has no kernels for {} nodes:{}", .nodes.len(), .nodes.iter().map(|node| format!("\n  {node}")).collect::<String>())]
+    #[error("{target} has no kernels for {} node{}:{}", .nodes.len(), if .nodes.len() == 1 { "" } else { "s" }, .nodes.iter().map(|node| format!("\n  {node}")).collect::<String>())]
     NoKernels {
         /// The target.
         target: Target,

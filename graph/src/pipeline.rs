@@ -134,7 +134,7 @@ pub fn rewrite(program: &TensorProgram, selection: &Selection, machine: Machine)
     for (place, named) in program_passes::PASSES.into_iter().enumerate() {
         let id = PassId { level: Level::Program, place };
         let pass = match machine {
-            Machine::Gpu => Some(named.of_gpus),
+            Machine::Gpu => named.of_gpus,
             Machine::Processor => named.of_processors,
         };
         if let Some(pass) = pass.filter(|_| selection.runs(id)) {
@@ -147,7 +147,8 @@ pub fn rewrite(program: &TensorProgram, selection: &Selection, machine: Machine)
 
 /// The program for a GPU after all passes over programs, not verified between them, and each tensor's layout.
 pub fn prepare(program: &TensorProgram) -> (TensorProgram, Arena<TensorId, Layout>) {
-    let rewritten = program_passes::PASSES.into_iter().fold(program.clone(), |program, pass| (pass.of_gpus)(&program));
+    let rewritten = program_passes::PASSES.into_iter().filter_map(|pass| pass.of_gpus);
+    let rewritten = rewritten.fold(program.clone(), |program, pass| pass(&program));
     let layouts = layouts(&rewritten);
     (rewritten, layouts)
 }

@@ -208,6 +208,6 @@ fn a_model_without_kernels_is_refused_as_compile_refuses_it() {
     let path = doubles(&folder);
     for more in [&[][..], &["--plan"], &["--plan", "--compare"], &["--plan", "--sync", "tile"], &["--node", "y"]] {
         let told = fail(3, "model-unsupported", &[&["explain", &path], more].concat());
-        assert!(told.contains("sm_90a has no kernels for 1 nodes:") && told.contains("f64"), "{more:?}: {told}");
+        assert!(told.contains("sm_90a has no kernels for 1 node:") && told.contains("f64"), "{more:?}: {told}");
     }
 }

@@ -18,7 +18,7 @@ fn passes(level: &str) -> Vec<String> {
 #[test]
 fn the_list_has_every_pass_in_order() {
     let program = passes("program");
-    assert_eq!(program.first().map(String::as_str), Some("view_inlining"));
+    assert_eq!(program.first().map(String::as_str), Some("key_sorting"));
     assert_eq!(program.last().map(String::as_str), Some("concat_placement"));
     assert!(passes("graph").contains(&"dead_code".to_owned()));
 }

@@ -367,6 +367,34 @@ fn a_loss_that_is_no_number_is_not_learned_from() {
 }
 
 #[test]
+fn a_value_that_the_loss_does_not_come_from_is_no_culprit() {
+    let folder = Folder::new();
+    let nodes = [
+        node("Add", &["x", "mask"], "masked"),
+        node("Softmax", &["masked"], "attention"),
+        node("Sqrt", &["x"], "root"),
+        node("Add", &["attention", "root"], "sum"),
+        node("Mul", &["sum", "w"], "y"),
+    ];
+    let inputs = vec![value("x", F32, &["2", "3"]), value("mask", F32, &["2", "3"])];
+    let weights = [Weight::singles("w", &[3], &[0.5; 3])];
+    let y = vec![value("y", F32, &["2", "3"])];
+    let model = model_builder::write_with(&folder, "masked.onnx", inputs, nodes.to_vec(), y, &weights);
+    let step = folder.join("step.weave").display().to_string();
+    succeed(&["compile", &model, "-o", &step, "--target", "host", "--train", "loss=mse", "--optimizer", "sgd"]);
+    let tensor = |values: &[f64; 6]| Tensor::from_f64(TensorType::new(ElementType::F32, [2, 3]), values);
+    let (mask, target) = (tensor(&[0.0, 0.0, f64::NEG_INFINITY, 0.0, 0.0, 0.0]), tensor(&[0.0; 6]));
+    let train = |name: &str, x: &Tensor| {
+        let data = write_archive(&folder, name, &[("in_x", x), ("in_mask", &mask), ("target", &target)]);
+        fail(1, "not-finite", &["train", &step, "--data", &data])
+    };
+    let message = train("negative.npz", &tensor(&[1.0, 2.0, 3.0, -1.0, 4.0, 5.0]));
+    assert!(message.contains("`root`") && !message.contains("`mask`"), "{message}");
+    let message = train("infinite.npz", &tensor(&[f64::INFINITY, 2.0, 3.0, 1.0, 4.0, 5.0]));
+    assert!(!message.contains("`mask`"), "{message}");
+}
+
+#[test]
 fn files_of_another_kind_are_refused() {
     let folder = Folder::new();
     let (step, data) = (step(&folder, &scores(), "step.weave", &[]), data(&folder));

@@ -34,7 +34,7 @@ use crate::onnx::{GraphProto, ModelProto, SparseTensorProto, TensorProto, ValueI
 use crate::weights::{WeightError, Weights};
 use declared::DeclaredPort;
 use error::{ImportError, TensorPlace, Unsupported, UnsupportedTensor};
-use flatten::Flattening;
+use flatten::{Flattening, SymbolId};
 use options::{ImportOptions, Variables};
 use subgraph::{Environment, Scope};
 use walk::{State, Walk};
@@ -120,11 +120,15 @@ fn import_with(
     walk.trains = options.variables != Variables::None;
     let mut tensors: Vec<UnsupportedTensor> = graph.sparse_initializer.iter().map(sparse).collect();
     let scope = walk_main(&mut walk, &model, graph, options, &mut tensors)?;
-    if !walk.unsupported.is_empty() || !tensors.is_empty() {
+    let symbol = |output: &ValueInfoProto| scope.get(output.name.as_str()).copied().flatten();
+    let is_unknown = |symbol: SymbolId| matches!(walk.state(symbol), State::Unknown);
+    // Nodes that no output needs may be of any kind.
+    let is_needed = graph.output.iter().filter_map(symbol).any(is_unknown);
+    if is_needed && !walk.unsupported.is_empty() || !tensors.is_empty() {
         return Err(ImportError::Unsupported(Unsupported { tensors, nodes: walk.unsupported }));
     }
     for output in &graph.output {
-        let symbol = scope.get(output.name.as_str()).copied().flatten();
+        let symbol = symbol(output);
         if let Some(State::Sequence(_)) = symbol.map(|symbol| walk.state(symbol)) {
             return Err(ImportError::invalid(&output.name, "the output is a sequence, which is not supported"));
         }
@@ -175,7 +179,10 @@ fn walk_main<'m>(
     let input_symbols: Vec<_> = inputs.iter().map(|input| symbol(&input.name)).collect();
     let refused_symbols: Vec<_> = refused.iter().map(|input| symbol(&input.name)).collect();
     let constant_symbols: Vec<_> = initializers.iter().map(|tensor| symbol(&tensor.name)).collect();
-    let given: Vec<_> = input_symbols.iter().chain(&refused_symbols).chain(&constant_symbols).copied().collect();
+    let sparse_symbols = graph.sparse_initializer.iter().filter_map(|sparse| sparse.values.as_ref());
+    let sparse_symbols: Vec<_> = sparse_symbols.map(|tensor| symbol(&tensor.name)).collect();
+    let unknown = refused_symbols.iter().chain(&sparse_symbols);
+    let given: Vec<_> = input_symbols.iter().chain(unknown).chain(&constant_symbols).copied().collect();
     let environment = Environment { names: scope, opsets: &model.opset_import, ..Environment::default() };
     let (nodes, scope) = walk.flattening.expand_all(&graph.node, environment, "")?;
     for ((symbol, input), ty) in input_symbols.into_iter().zip(&inputs).zip(types) {

@@ -203,7 +203,7 @@ impl<'m> Walk<'m> {
         inputs: &[Option<SymbolId>],
         outputs: &[Option<SymbolId>],
     ) -> Result<(), String> {
-        if self.passes_sequence(&op, inputs, outputs)? {
+        if self.passes_sequence(&op, inputs, outputs)? || self.ranked(name, &op, inputs, outputs)? {
             return Ok(());
         }
         let mut inputs = inputs.to_vec();
@@ -211,7 +211,10 @@ impl<'m> Walk<'m> {
             return Ok(());
         };
         let applied = Applied { name, op: &op, inputs: &inputs, outputs, facts: &facts };
-        if self.take_extents(applied)? || self.masked(applied)? {
+        if self.take_extents(applied)? || self.take_smallest(applied, &types)? || self.masked(applied)? {
+            return Ok(());
+        }
+        if replaced.is_empty() && self.sliced(applied)? {
             return Ok(());
         }
         let counted = op.counted(&applied.context());

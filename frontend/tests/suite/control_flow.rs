@@ -8,6 +8,7 @@ use warpweave_frontend::onnx::{
     ValueInfoProto,
 };
 use warpweave_frontend::{ImportError, ImportOptions, Limits, NameFilter, Variables};
+use warpweave_graph::counted::cut;
 use warpweave_graph::reference::evaluate;
 use warpweave_graph::training::{Loss, Objective, Optimizer, StepOptions, training_step};
 use warpweave_graph::{ElementType, Tensor, lower};
@@ -235,6 +236,42 @@ fn loops_are_unrolled_as_far_as_they_are_known_to_run() {
         "model-limit",
         &["number of nodes"],
     );
+}
+
+/// A loop that doubles `x` while its sum is below 10, four times at most.
+fn doubled(more: Vec<NodeProto>) -> ModelProto {
+    let inputs = vec![value("i", I64, &[]), value("go", BOOL, &[]), value("carried", F32, &["2"])];
+    let nodes = vec![
+        node("Add", &["carried", "carried"], &["next"], vec![]),
+        node("ReduceSum", &["next"], &["sum"], vec![int("keepdims", 0)]),
+        node("Less", &["sum", "end"], &["more"], vec![]),
+    ];
+    let outputs = vec![value("more", BOOL, &[]), value("next", F32, &["2"]), value("next", F32, &["2"])];
+    let nodes = nodes.into_iter().chain(more).collect();
+    let body = graph_attribute("body", subgraph(inputs, Vec::new(), nodes, outputs));
+    let constants = vec![constant("most", &Tensor::scalar(4i64)), constant("end", &Tensor::scalar(10f32))];
+    let nodes = vec![node("Loop", &["most", "open", "x"], &["y", "all"], vec![body]), unary("Shape", "all", "extents")];
+    typed(vec![value("x", F32, &["2"]), value("open", BOOL, &[])], constants, nodes, &["y", "all", "extents"])
+}
+
+#[test]
+fn data_decide_when_a_loop_of_so_many_iterations_ends() {
+    let graph = load(&doubled(Vec::new()), &ImportOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    let run = |x: [f32; 2], open: bool| {
+        let inputs = [Tensor::new([2], &x), truth(open).reshape([]).expect("one element")];
+        let outputs = cut(evaluate(&lower(&graph), &inputs).expect("it has values"), &graph.counted);
+        outputs.iter().map(Tensor::to_f64).collect::<Vec<_>>()
+    };
+    assert_eq!(run([1.0, 2.0], true), [vec![4.0, 8.0], vec![2.0, 4.0, 4.0, 8.0], vec![2.0, 2.0]]);
+    assert_eq!(run([20.0, 0.0], true), [vec![40.0, 0.0], vec![40.0, 0.0], vec![1.0, 2.0]]);
+    assert_eq!(run([1.0, 2.0], false), [vec![1.0, 2.0], vec![], vec![0.0, 2.0]]);
+    let all = run([0.0, 0.5], true);
+    assert_eq!(all, [vec![0.0, 8.0], vec![0.0, 1.0, 0.0, 2.0, 0.0, 4.0, 0.0, 8.0], vec![4.0, 2.0]]);
+    let picks =
+        vec![node("Cast", &["sum"], &["place"], vec![int("to", 7)]), node("Gather", &["x", "place"], &["z"], vec![])];
+    let reason = "`y/0/z` reads at indices that it computes";
+    let outer = doubled(picks);
+    refused(&outer, &ImportOptions::default(), "model-unsupported", &["data decide how often it runs", reason]);
 }
 
 #[test]

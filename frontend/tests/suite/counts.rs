@@ -59,6 +59,7 @@ fn reductions_are_of_what_counts() {
     }
     assert_eq!(run(reduced("ReduceSum", "axis"), &NONE).1, [0.0, 0.0]);
     assert_eq!(run(reduced("ReduceProd", "axis"), &NONE).1, [1.0, 1.0]);
+    assert_eq!(run(reduced("ReduceMean", "axis"), &NONE).1, [0.0, 0.0], "the mean of nothing");
 }
 
 #[test]
@@ -128,6 +129,106 @@ fn as_many_elements_are_made_as_count() {
     let unit = node("Constant", &[], &["axis_of_one"], vec![ints("value_ints", &[1])]);
     let reshaped = std::iter::once(unit).chain(reshaped).collect();
     assert_eq!(run(reshaped, &SOME), (vec![2, 2, 1], vec![-1.0, -2.0, -5.0, -6.0]));
+}
+
+#[test]
+fn slices_are_of_what_counts() {
+    let sliced = |bounds: [i64; 3]| {
+        let constant =
+            |at: usize| node("Constant", &[], &[["start", "end", "step"][at]], vec![ints("value_ints", &[bounds[at]])]);
+        let slice = node("Slice", &["rows", "start", "end", "axis", "step"], &["y"], vec![]);
+        [0, 1, 2].map(constant).into_iter().chain([slice]).collect::<Vec<_>>()
+    };
+    let (first, second) = ([-1.0, -2.0], [-5.0, -6.0]);
+    let both = [first, second].concat();
+    let all = i64::MAX;
+    for (bounds, of_some) in [
+        ([0, 1, 1], &first[..]),
+        ([0, 3, 1], &both),
+        ([1, all, 1], &second),
+        ([2, all, 1], &[]),
+        ([0, -1, 1], &first),
+        ([1, -1, 1], &[]),
+        ([0, all, 2], &first),
+        ([0, i64::MIN, 1], &[]),
+    ] {
+        assert_eq!(run(sliced(bounds), &SOME), (vec![of_some.len() / 2, 2], of_some.to_vec()), "{bounds:?}");
+        assert_eq!(run(sliced(bounds), &NONE).0, [0, 2], "{bounds:?}");
+    }
+    for bounds in [[-1, i64::MIN, -1], [-1, all, 1]] {
+        let refused = load(&selected(sliced(bounds)), &ImportOptions::default()).expect_err("its first is not known");
+        assert!(refused.to_string().contains("as its data say"), "{bounds:?}: {refused}");
+    }
+    let sums = ["rows", "turned"]
+        .map(|of| node("Slice", &[of, "axis", "first", "axis"], &[["a", "b"][usize::from(of == "turned")]], vec![]));
+    let first = node("Constant", &[], &["first"], vec![ints("value_ints", &[1])]);
+    let nodes = [
+        vec![first, node("Neg", &["rows"], &["turned"], vec![])],
+        sums.to_vec(),
+        vec![node("Add", &["a", "b"], &["y"], vec![])],
+    ];
+    assert_eq!(run(nodes.concat(), &SOME), (vec![1, 2], vec![0.0; 2]), "equal slices have as many");
+}
+
+#[test]
+fn what_counts_is_laid_end_to_end() {
+    let joined = |parts: &[&str]| {
+        let turned = node("Neg", &["rows"], &["turned"], vec![]);
+        vec![turned, node("Concat", parts, &["y"], vec![int("axis", 0)])]
+    };
+    let rows = [-1.0, -2.0, -5.0, -6.0];
+    let turned = rows.map(|value: f64| -value);
+    assert_eq!(run(joined(&["rows", "turned"]), &SOME), (vec![4, 2], [rows, turned].concat()));
+    let all = X.map(f64::from);
+    assert_eq!(run(joined(&["turned", "x", "rows"]), &SOME).1, [&turned[..], &all, &rows].concat());
+    assert_eq!(run(joined(&["turned", "x", "rows"]), &NONE).1, all);
+    assert_eq!(run(joined(&["rows", "rows"]), &NONE), (vec![0, 2], vec![]));
+    let mut sum = joined(&["rows", "turned"]);
+    sum[1].output = vec!["one_way".to_owned()];
+    sum.push(node("Concat", &["turned", "rows"], &["other"], vec![int("axis", 0)]));
+    sum.push(node("Add", &["one_way", "other"], &["y"], vec![]));
+    assert_eq!(run(sum, &SOME), (vec![4, 2], vec![0.0; 8]), "equal parts have as many");
+}
+
+#[test]
+fn the_smaller_of_a_count_and_a_number_is_picked() {
+    let best = |most: i64, largest: i64| {
+        vec![
+            node("Constant", &[], &["most"], vec![ints("value_ints", &[most])]),
+            node("Gather", &["s", "at"], &["scores"], vec![]),
+            node("Shape", &["scores"], &["extents"], vec![]),
+            node("Concat", &["extents", "most"], &["both"], vec![int("axis", 0)]),
+            node("ReduceMin", &["both"], &["k"], vec![int("keepdims", 1)]),
+            node("TopK", &["scores", "k"], &["best", "ranks"], vec![int("axis", 0), int("largest", largest)]),
+            node("Gather", &["rows", "ranks"], &["y"], vec![]),
+        ]
+    };
+    let (one, two) = ([-1.0, -2.0], [-5.0, -6.0]);
+    assert_eq!(run(best(1, 1), &SOME), (vec![1, 2], two.to_vec()));
+    assert_eq!(run(best(1, 0), &SOME), (vec![1, 2], one.to_vec()));
+    for most in [3, 9] {
+        assert_eq!(run(best(most, 1), &SOME), (vec![2, 2], [two, one].concat()), "{most}");
+        assert_eq!(run(best(most, 0), &SOME), (vec![2, 2], [one, two].concat()), "{most}");
+        assert_eq!(run(best(most, 1), &NONE).0, [0, 2], "{most}");
+    }
+}
+
+#[test]
+fn boxes_that_do_not_count_are_not_chosen() {
+    let nodes = vec![
+        node("Constant", &[], &["side"], vec![crate::model::float("value_float", 1.0)]),
+        node("Constant", &[], &["half"], vec![crate::model::float("value_float", 0.5)]),
+        node("Constant", &[], &["most"], vec![ints("value_ints", &[9])]),
+        node("Add", &["rows", "side"], &["corners"], vec![]),
+        node("Concat", &["rows", "corners"], &["boxes"], vec![int("axis", 1)]),
+        node("Unsqueeze", &["boxes", "axis"], &["batch"], vec![]),
+        node("Gather", &["s", "at"], &["scores"], vec![]),
+        node("Unsqueeze", &["scores", "axes"], &["batch_of_scores"], vec![]),
+        node("NonMaxSuppression", &["batch", "batch_of_scores", "most", "half"], &["chosen"], vec![]),
+        node("Cast", &["chosen"], &["y"], vec![int("to", 1)]),
+    ];
+    assert_eq!(run(nodes.clone(), &SOME), (vec![2, 3], vec![0.0, 0.0, 1.0, 0.0, 0.0, 0.0]));
+    assert_eq!(run(nodes, &NONE), (vec![0, 3], vec![]));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::model::{constant, int, load, model, node, value};
 use prost::Message;
 use warpweave_frontend::onnx::{
     AttributeKind, AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
-    StringStringEntryProto, TensorProto,
+    SparseTensorProto, StringStringEntryProto, TensorProto,
 };
 use warpweave_frontend::{Constant, ImportError, ImportOptions, Limits, Number, import, import_bytes};
 use warpweave_graph::reference::evaluate;
@@ -373,4 +373,24 @@ fn external_data_stay_in_the_models_folder() {
     let graph = model(17, vec![], vec![], vec![], &[]);
     assert!(import(&folder.0.join("none.onnx"), &defaults()).is_err_and(|error| error.code() == "model-file"));
     assert!(crate::model::load(&graph, &defaults()).is_ok());
+}
+
+#[test]
+fn a_sparse_constant_is_named_also_where_nodes_read_it() {
+    let inputs = vec![value("x", ElementType::F32, &["2", "3"])];
+    let mut model = model(18, inputs, Vec::new(), vec![node("Add", &["x", "sparse"], &["y"], vec![])], &["y"]);
+    let values = Some(constant("sparse", &Tensor::new([1], &[1f32])));
+    let graph = model.graph.as_mut().expect("the model has a graph");
+    graph.sparse_initializer.push(SparseTensorProto { values });
+    check(&refused(&model, &defaults()), "model-unsupported", &["sparse elements"]);
+}
+
+#[test]
+fn a_node_that_no_output_needs_may_be_of_any_kind() {
+    let inputs = || vec![value("x", F32, &["2", "3"])];
+    let nodes = || vec![relu(&["x"], &["y"]), node("Unheard", &["x"], &["z"], vec![]), relu(&["z"], &["w"])];
+    let graph = load(&model(18, inputs(), Vec::new(), nodes(), &["y"]), &defaults()).expect("only `y` is needed");
+    assert_eq!(graph.nodes.len(), 1);
+    let needed = refused(&model(18, inputs(), Vec::new(), nodes(), &["y", "w"]), &defaults());
+    check(&needed, "model-unsupported", &["Unheard"]);
 }

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::extremes::{Reduction, Summed};
-use super::lookup::scatter_add;
 use super::parts::{Part, sum_of, whole};
 use super::points::Points;
 use crate::arena::Arena;
 use crate::expr::{Index, Reducer, TensorExpr, merge_operands};
 use crate::legible::legible;
-use crate::ops::movement;
+use crate::ops::{keyed_sums, movement};
 use crate::program::{Definition, Differentiable, Origin, OriginId, Phase, ProgramBuilder, Statement, TensorId, Ties};
 
 /// Why a program has no gradients.
@@ -185,7 +184,7 @@ impl Backward<'_> {
             let mut part = self.append(&gradient, &all);
             if let (Some(lookup), Some(keys)) = (lookup, keys) {
                 let table = self.program.ty(target).clone();
-                part = scatter_add(self.program, &table, lookup.dimension, [part, keys]);
+                part = keyed_sums::scatter_add(self.program, &table, lookup.dimension, [part, keys]);
                 region = whole(&table);
             }
             self.parts.entry(target).or_default().push(Part { tensor: part, region });

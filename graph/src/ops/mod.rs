@@ -119,6 +119,7 @@ pub mod identity;
 pub mod instance_normalization;
 pub mod is_inf;
 pub mod is_nan;
+pub mod keyed_sums;
 pub mod layer_normalization;
 pub mod leaky_relu;
 pub mod less;

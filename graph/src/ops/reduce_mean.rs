@@ -38,8 +38,9 @@ impl Operator for ReduceMean {
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let data = inputs[0].expect("inference found the input");
         let element = context.accepted(0).element;
-        let mean =
-            |count: usize| Some(Scalar::Reduced.binary(BinaryOp::Divide, Scalar::literal(element, count as f64)));
+        // The mean of nothing is 0.
+        let divisor = |count: usize| Scalar::literal(element, count.max(1) as f64);
+        let mean = |count: usize| Some(Scalar::Reduced.binary(BinaryOp::Divide, divisor(count)));
         vec![self.reduction.reduce(context, data, program, Reducer::Sum, mean)]
     }
 }

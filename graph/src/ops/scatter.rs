@@ -7,7 +7,16 @@ use crate::tensor::Tensor;
 use crate::types::{ElementType, TensorType};
 
 /// Most pairs of an element and an update that are compared.
-pub const MOST_PAIRS: usize = 1 << 36;
+const MOST_PAIRS: usize = 1 << 36;
+
+/// The element type of the numbers of places and of updates, which are fewer than 2³¹.
+pub const NUMBER: ElementType = ElementType::I32;
+
+/// Whether so many places and updates, and pairs of an element and an update, are compared with one another.
+pub fn can_be_compared(pairs: Option<usize>, extents: [usize; 2]) -> bool {
+    let is_number = |&extent: &usize| i32::try_from(extent).is_ok();
+    pairs.is_some_and(|pairs| pairs <= MOST_PAIRS) && extents.iter().all(is_number)
+}
 
 /// Most entries of a table of the updates that go to each place.
 const MOST_ENTRIES: usize = 1 << 26;
@@ -64,9 +73,9 @@ impl KnownUpdates {
             Combination::With(_) => most.into_iter().max().unwrap_or(0).max(1),
         };
         places.checked_mul(width).filter(|&entries| entries <= MOST_ENTRIES)?;
-        let (mut table, mut filled) = (vec![-1i64; places * width], vec![0; places]);
+        let (mut table, mut filled) = (vec![-1i32; places * width], vec![0; places]);
         for (update, &place) in goes_to.iter().enumerate() {
-            table[place * width + filled[place]] = update as i64;
+            table[place * width + filled[place]] = update as i32;
             filled[place] = (filled[place] + 1).min(width - 1);
         }
         Some(Self(Tensor::new([places, width], &table)))
@@ -128,11 +137,11 @@ pub fn contribution(element: ElementType, reducer: Reducer, goes_there: Scalar, 
 
 /// `number` where the update goes to a place, −1 elsewhere: the largest is the last update's.
 pub fn last(goes_there: Scalar, number: Scalar) -> Scalar {
-    goes_there.select(number, Scalar::literal(ElementType::I64, -1.0))
+    goes_there.select(number, Scalar::literal(NUMBER, -1.0))
 }
 
 /// `update` where there is one, `number` not being −1, else `data`.
 pub fn replaced(number: Scalar, update: Scalar, data: Scalar) -> Scalar {
-    let absent = number.binary(BinaryOp::Less, Scalar::Literal(Literal::integer(ElementType::I64, 0)));
+    let absent = number.binary(BinaryOp::Less, Scalar::Literal(Literal::integer(NUMBER, 0)));
     absent.select(data, update)
 }

@@ -2,13 +2,13 @@
 
 use std::ops::RangeInclusive;
 
-use super::scatter::{self, Combination, KnownUpdates, MOST_PAIRS};
+use super::scatter::{self, Combination, KnownUpdates, NUMBER};
 use super::{
     Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, axes, indices, movement,
 };
 use crate::expr::{BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{ElementType, ValueType};
+use crate::types::ValueType;
 
 /// The first input, in which every element of the third is put at its own place, except along an axis, where the second
 /// gives the index. A negative one counts from the back; one that lies outside is an error.
@@ -45,7 +45,8 @@ impl ScatterElements {
         }
         let compared = data.shape.checked_elements().and_then(|count| count.checked_mul(places.shape[dimension]));
         indices::accept(context, 1, data.shape[dimension])?;
-        if compared.is_none_or(|count| count > MOST_PAIRS) && self.known(context, dimension).is_none() {
+        let few = scatter::can_be_compared(compared, [&data.shape, &places.shape].map(|shape| shape[dimension]));
+        if !few && self.known(context, dimension).is_none() {
             return Err(InferError::Unsupported(format!("{updates} are too many updates of {data}")));
         }
         Ok(dimension)
@@ -107,8 +108,8 @@ impl Operator for ScatterElements {
         let axes = expr.parallels(&given.shape);
         let operand = expr.operand(given);
         let named = expr.read(operand, axes.iter().map(|&axis| Index::axis(axis)).collect());
-        let body = Scalar::Index(expr.indirect(&named, data.shape[dimension]), ElementType::I64);
-        let places = program.compute(expr.map(ElementType::I64, body), &[given_id]);
+        let body = Scalar::Index(expr.indirect(&named, data.shape[dimension]), NUMBER);
+        let places = program.compute(expr.map(NUMBER, body), &[given_id]);
 
         // The update that is looked at: the output's own place, except along the axis.
         let mut expr = ExprBuilder::new();
@@ -125,9 +126,9 @@ impl Operator for ScatterElements {
         };
         let guard = inside(&expr, &index);
         let operand = expr.operand(program.ty(places));
-        let nowhere = Literal::integer(ElementType::I64, -1);
+        let nowhere = Literal::integer(NUMBER, -1);
         let place = expr.guarded_read(operand, index.clone(), guard.clone(), nowhere);
-        let own_place = Scalar::Index(own[dimension].clone(), ElementType::I64);
+        let own_place = Scalar::Index(own[dimension].clone(), NUMBER);
         let goes_there = place.binary(BinaryOp::Equal, own_place);
         match self.combination {
             Combination::With(reducer) => {
@@ -138,8 +139,8 @@ impl Operator for ScatterElements {
                 vec![scatter::combined(program, reducer, data_id, total)]
             }
             Combination::Replace => {
-                let body = scatter::last(goes_there, Scalar::Index(Index::axis(number), ElementType::I64));
-                let last = program.compute(expr.reduce(ElementType::I64, Reducer::Maximum, body, None), &[places]);
+                let body = scatter::last(goes_there, Scalar::Index(Index::axis(number), NUMBER));
+                let last = program.compute(expr.reduce(NUMBER, Reducer::Maximum, body, None), &[places]);
                 let mut expr = ExprBuilder::new();
                 let axes = expr.parallels(&data.shape);
                 let own: Vec<Index> = axes.iter().map(|&axis| Index::axis(axis)).collect();

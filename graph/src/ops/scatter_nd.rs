@@ -3,11 +3,11 @@
 use std::ops::RangeInclusive;
 
 use super::indices::{Tuples, volume};
-use super::scatter::{self, Combination, KnownUpdates, MOST_PAIRS};
+use super::scatter::{self, Combination, KnownUpdates, NUMBER};
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, movement};
 use crate::expr::{BinaryOp, ExprBuilder, Index, Reducer, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{ElementType, Shape, ValueType};
+use crate::types::{Shape, ValueType};
 
 /// The first input, in which every slice of the third is put where a tuple of the second's last dimension says. A negative
 /// index counts from the back; one that lies outside is an error.
@@ -70,7 +70,8 @@ impl Operator for ScatterNd {
         let extents = Self::extents(context)?;
         let each = if self.combination == Combination::Replace { 1 } else { extents.slice };
         let compared = extents.places.checked_mul(extents.updates).and_then(|pairs| pairs.checked_mul(each));
-        if compared.is_none_or(|pairs| pairs > MOST_PAIRS) && self.known(context, &extents).is_none() {
+        let few = scatter::can_be_compared(compared, [extents.places, extents.updates]);
+        if !few && self.known(context, &extents).is_none() {
             let (data, updates) = (context.tensor(0)?, context.tensor(2)?);
             return Err(InferError::Unsupported(format!("{updates} are too many updates of {data}")));
         }
@@ -104,7 +105,7 @@ impl Operator for ScatterNd {
                 let update = expr.reduced(extents.updates);
                 let operand = expr.operand(program.ty(places));
                 let goes = expr.read(operand, vec![Index::axis(update)]);
-                let own = Scalar::Index(Index::axis(place), ElementType::I64);
+                let own = Scalar::Index(Index::axis(place), NUMBER);
                 let operand = expr.operand(program.ty(updates));
                 let value = expr.read(operand, vec![Index::axis(update), Index::axis(inner)]);
                 let body = scatter::contribution(element, reducer, goes.binary(BinaryOp::Equal, own), value);
@@ -125,8 +126,8 @@ fn places(program: &mut ProgramBuilder, context: &Context, extents: &Extents, tu
     let update = expr.parallel(extents.updates);
     let operand = expr.operand(program.ty(tuples));
     let indices = extents.tuples.places(&mut expr, operand, &[update], &named);
-    let body = Scalar::Index(Index::linear(&indices, &named.strides(), 0), ElementType::I64);
-    program.compute(expr.map(ElementType::I64, body), &[tuples])
+    let body = Scalar::Index(Index::linear(&indices, &named.strides(), 0), NUMBER);
+    program.compute(expr.map(NUMBER, body), &[tuples])
 }
 
 /// The number of the last update of every place, −1 where there is none.
@@ -136,7 +137,7 @@ fn last_update(program: &mut ProgramBuilder, extents: &Extents, places: TensorId
     let update = expr.reduced(extents.updates);
     let operand = expr.operand(program.ty(places));
     let goes = expr.read(operand, vec![Index::axis(update)]);
-    let [own, number] = [place, update].map(|axis| Scalar::Index(Index::axis(axis), ElementType::I64));
+    let [own, number] = [place, update].map(|axis| Scalar::Index(Index::axis(axis), NUMBER));
     let body = scatter::last(goes.binary(BinaryOp::Equal, own), number);
-    program.compute(expr.reduce(ElementType::I64, Reducer::Maximum, body, None), &[places])
+    program.compute(expr.reduce(NUMBER, Reducer::Maximum, body, None), &[places])
 }

@@ -15,6 +15,24 @@ pub struct Slice {
     axes: Option<Vec<i64>>,
 }
 
+/// Along a dimension: the first element, the one before which it ends, as the model names them, and the step.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Bounds {
+    /// The first element; negative from the back.
+    pub start: i64,
+    /// The element before which it ends; negative from the back.
+    pub end: i64,
+    /// The step.
+    pub step: i64,
+}
+
+impl Bounds {
+    /// Whether these are all of so many elements, in their order.
+    pub fn is_all(self, extent: i64) -> bool {
+        self.start == 0 && self.end >= extent && self.step == 1
+    }
+}
+
 /// For each dimension of the input: the first element, the step, and how many.
 struct Window {
     starts: Vec<i64>,
@@ -23,9 +41,14 @@ struct Window {
 }
 
 impl Slice {
-    fn window(&self, context: &Context) -> Result<Window, InferError> {
-        let data = context.tensor(0)?;
-        let rank = data.shape.len();
+    /// The bounds along a dimension, if it is sliced and they are known.
+    pub fn bounds(&self, context: &Context, dimension: usize) -> Option<Bounds> {
+        let named = self.named(context).ok()?;
+        named.into_iter().find(|(named, _)| *named == dimension).map(|(_, bounds)| bounds)
+    }
+
+    fn named(&self, context: &Context) -> Result<Vec<(usize, Bounds)>, InferError> {
+        let rank = context.tensor(0)?.shape.len();
         let starts = axes::given(self.starts.as_deref(), context, 1)?.ok_or(InferError::Missing(1))?;
         let ends = axes::given(self.ends.as_deref(), context, 2)?.ok_or(InferError::Missing(2))?;
         let named = axes::given(self.axes.as_deref(), context, 3)?;
@@ -35,20 +58,27 @@ impl Slice {
         if ends.len() != starts.len() || dimensions.len() != starts.len() || steps.len() != starts.len() {
             return Err(InferError::Mismatch("starts, ends, axes and steps differ in number".to_owned()));
         }
+        if steps.contains(&0) {
+            return Err(InferError::Mismatch("a step is 0".to_owned()));
+        }
+        let bounds = |at: usize| Bounds { start: starts[at], end: ends[at], step: steps[at] };
+        Ok(dimensions.into_iter().enumerate().map(|(at, dimension)| (dimension, bounds(at))).collect())
+    }
+
+    fn window(&self, context: &Context) -> Result<Window, InferError> {
+        let data = context.tensor(0)?;
+        let rank = data.shape.len();
         let mut window = Window { starts: vec![0; rank], steps: vec![1; rank], extents: data.shape.to_vec() };
-        for (at, dimension) in dimensions.into_iter().enumerate() {
+        for (dimension, bounds) in self.named(context)? {
             let extent = data.shape[dimension] as i64;
-            if steps[at] == 0 {
-                return Err(InferError::Mismatch("a step is 0".to_owned()));
-            }
-            let step = steps[at].clamp(-extent - 1, extent + 1);
+            let step = bounds.step.clamp(-extent - 1, extent + 1);
             let place = |value: i64| if value < 0 { value.saturating_add(extent) } else { value };
             let (start, count) = if step > 0 {
-                let (start, end) = (place(starts[at]).clamp(0, extent), place(ends[at]).clamp(0, extent));
+                let (start, end) = (place(bounds.start).clamp(0, extent), place(bounds.end).clamp(0, extent));
                 (start, (end - start + step - 1).div_euclid(step))
             } else {
                 let last = (extent - 1).max(0);
-                let (start, end) = (place(starts[at]).clamp(0, last), place(ends[at]).clamp(-1, last));
+                let (start, end) = (place(bounds.start).clamp(0, last), place(bounds.end).clamp(-1, last));
                 let end = if extent == 0 { start } else { end };
                 (start, (start - end - step - 1).div_euclid(-step))
             };
@@ -80,8 +110,9 @@ impl Operator for Slice {
     }
 
     fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
-        let (from, to) = (context.accepted(0).shape[dimension], self.output(context).shape[dimension]);
-        (input == 0 && from == to).then_some(dimension)
+        let window = self.window(context).ok()?;
+        let is_whole = window.extents[dimension] == context.accepted(0).shape[dimension];
+        (input == 0 && is_whole && window.steps[dimension] > 0).then_some(dimension)
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

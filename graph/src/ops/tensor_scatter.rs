@@ -92,9 +92,9 @@ impl Operator for TensorScatter {
         }
         let beyond = number(stretch as i64 - 1).binary(BinaryOp::Less, step.clone());
         let outside = step.clone().binary(BinaryOp::Less, number(0)).binary(BinaryOp::Or, beyond);
-        let body = outside.select(number(-1), step);
+        let body = outside.select(number(-1), step).cast(ElementType::I64, scatter::NUMBER);
         let operands: Vec<TensorId> = starts.into_iter().collect();
-        let steps = program.compute(expr.map(ElementType::I64, body), &operands);
+        let steps = program.compute(expr.map(scatter::NUMBER, body), &operands);
 
         let mut expr = ExprBuilder::new();
         let axes = expr.parallels(&cache.shape);

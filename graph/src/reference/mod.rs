@@ -7,6 +7,7 @@
 mod expression;
 mod form;
 mod lanes;
+mod not_finite;
 mod opaque;
 mod values;
 
@@ -17,6 +18,7 @@ use crate::procedure::Opaque;
 use crate::program::{Definition, Source, TensorId, TensorProgram};
 use crate::tensor::Tensor;
 use crate::types::{Shape, TensorType};
+pub use not_finite::source_of_not_finite;
 use values::Values;
 
 /// Why a program has no value for some inputs.
@@ -62,17 +64,6 @@ pub fn evaluate_launch(
     inputs: &[Tensor],
 ) -> Result<(Vec<Tensor>, Vec<Tensor>), ReferenceError> {
     watched(program, inputs, &mut |_, _| {})
-}
-
-/// The first tensor that a launch computes, in the order of the statements, with an element that is infinite or no number.
-pub fn first_not_finite(program: &TensorProgram, inputs: &[Tensor]) -> Result<Option<TensorId>, ReferenceError> {
-    let mut first = None;
-    watched(program, inputs, &mut |tensor, values| {
-        if first.is_none() && !values.is_finite() {
-            first = Some(tensor);
-        }
-    })?;
-    Ok(first)
 }
 
 /// Outputs, and what states become; `watch` is shown what every statement computes.

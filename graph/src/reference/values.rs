@@ -27,11 +27,11 @@ impl Values {
         if element.is_float() { Self::Float(vec![0.0; count]) } else { Self::Integer(vec![0; count]) }
     }
 
-    /// Whether no element is infinite or no number.
-    pub(super) fn is_finite(&self) -> bool {
+    /// Whether an element is floating point of this kind.
+    pub(super) fn any(&self, is: impl Fn(f64) -> bool) -> bool {
         match self {
-            Self::Float(elements) => elements.iter().all(|element| element.is_finite()),
-            Self::Integer(_) => true,
+            Self::Float(elements) => elements.iter().any(|&element| is(element)),
+            Self::Integer(_) => false,
         }
     }
 

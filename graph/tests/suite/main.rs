@@ -2,6 +2,7 @@
 
 mod contributed;
 mod factors;
+mod not_finite;
 mod npy;
 mod online_softmax;
 mod passes;
@@ -11,6 +12,7 @@ mod quantized_products;
 mod random;
 mod reads;
 mod robustness;
+mod sorted_keys;
 mod storage;
 mod substitution;
 mod text;

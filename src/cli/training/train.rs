@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use warpweave::graph::reference::first_not_finite;
+use warpweave::graph::reference::source_of_not_finite;
 use warpweave::graph::training::TARGET;
 use warpweave::graph::{Tensor, legible::legible};
 use warpweave::runtime::bundle::{Bundle, Signature, TrainingRecord};
@@ -267,16 +267,10 @@ impl Training<'_> {
     /// Why a loss is no number.
     fn not_finite(&mut self, step: u64, loss: f64, inputs: &[Tensor]) -> Result<CliError, CliError> {
         let mut program = self.bundle.program()?;
-        let states = self.session.states()?;
-        let ports = &self.bundle.manifest().signature.inputs;
-        let given = ports.iter().map(|port| &port.name).zip(inputs);
-        let kept = self.record.states.iter().map(|state| &state.name).zip(&states);
-        let held = given.chain(kept).find(|(_, tensor)| !is_finite(tensor)).map(|(name, _)| name.clone());
-        let known = program.replace_states(&states);
-        let computed = || first_not_finite(&program, inputs).ok().flatten().filter(|_| known);
-        let shown = held.map(|name| format!("`{}`", legible(&name)));
-        let first = match shown.or_else(|| computed().map(|tensor| program.shown(tensor))) {
-            Some(tensor) => format!("{tensor} is the first tensor with such a value"),
+        let known = program.replace_states(&self.session.states()?);
+        let source = source_of_not_finite(&program, inputs).ok().flatten().filter(|_| known);
+        let first = match source {
+            Some(tensor) => format!("{} is the first tensor with such a value", program.shown(tensor)),
             None => "no tensor before it has such a value on the reference".to_owned(),
         };
         Ok(CliError::NotFinite { step: step + 1, loss, first })
@@ -323,11 +317,6 @@ fn step_seed(seed: u64, step: u64) -> u32 {
     word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     ((word ^ word >> 31) as u32).max(1)
-}
-
-/// Whether a tensor holds no infinite value and nothing that is no number.
-fn is_finite(tensor: &Tensor) -> bool {
-    !tensor.element().is_float() || tensor.to_f64().iter().all(|value| value.is_finite())
 }
 
 fn scalar(tensor: &Tensor) -> f64 {

@@ -85,7 +85,7 @@ fn choose<'m>(walk: &mut Walk<'m>, node: &FlatNode<'m>, condition: SymbolId) -> 
 }
 
 /// Whether a node reads at indices that are not known at compile time.
-fn may_fail(walk: &Walk, id: NodeId) -> bool {
+pub(super) fn may_fail(walk: &Walk, id: NodeId) -> bool {
     let node = &walk.graph.nodes[id];
     let facts = walk.graph.facts(&node.inputs);
     let mut program = ProgramBuilder::new();

@@ -1,11 +1,17 @@
 //! `Loop`: a graph applied again and again, unrolled.
+//!
+//! Where data decide when it ends, all iterations are computed that there may be. Those behind its end change nothing that it
+//! carries, and what they give does not count.
 
-use warpweave_graph::{Shape, Tensor};
+use warpweave_graph::arena::Id;
+use warpweave_graph::{NodeId, Shape, Tensor};
 
+use super::super::counts::Count;
 use super::super::error::ImportError;
 use super::super::flatten::{FlatNode, SymbolId};
 use super::super::walk::{Refusal, State, Walk};
-use super::block::{Block, Decision, count, give, truth};
+use super::block::{Block, Decision, count, give, operator, truth};
+use super::branch::may_fail;
 use super::stack::{self, Order};
 
 /// What a loop goes through from one iteration to the next.
@@ -17,6 +23,8 @@ struct Iterations {
     carried: Vec<SymbolId>,
     /// For each output that is collected, its values so far.
     collected: Vec<Vec<SymbolId>>,
+    /// Whether each iteration runs, of those of which data decide.
+    runs: Vec<SymbolId>,
 }
 
 /// The iterations one after another, as many as are known to run.
@@ -37,8 +45,8 @@ pub(super) fn fold<'m>(walk: &mut Walk<'m>, node: &FlatNode<'m>) -> Result<(), R
         Some(Decision::Open) => return Err("the trip count is not known at compile time".to_owned().into()),
     };
     let collected = vec![Vec::new(); collected];
-    let mut iterations = Iterations { trips, condition: input(1), carried, collected };
-    let listed = walk.unsupported.len();
+    let mut iterations = Iterations { trips, condition: input(1), carried, collected, runs: Vec::new() };
+    let (listed, start) = (walk.unsupported.len(), walk.graph.nodes.len());
     for at in 0.. {
         match iterations.another(walk, node, at)? {
             Some(true) => iterations.run(walk, node, &block, at)?,
@@ -50,6 +58,7 @@ pub(super) fn fold<'m>(walk: &mut Walk<'m>, node: &FlatNode<'m>) -> Result<(), R
             return Ok(());
         }
     }
+    let number = iterations.number(walk, node, start)?;
     let Iterations { carried, collected, .. } = iterations;
     let (finals, stacks) = node.outputs.split_at(carried.len().min(node.outputs.len()));
     for (&outer, inner) in finals.iter().zip(&carried) {
@@ -62,13 +71,25 @@ pub(super) fn fold<'m>(walk: &mut Walk<'m>, node: &FlatNode<'m>) -> Result<(), R
             true => walk.define(outer, State::Constant(stack::none(declared, 0)?)),
             false => stack::stack(walk, &node.name, parts, Order { axis: 0, reversed: false }, outer)?,
         }
+        if let Some(number) = number {
+            first_of(walk, outer, number)?;
+        }
     }
     Ok(())
 }
 
+/// Says that as many of what is collected count as a number says.
+fn first_of(walk: &mut Walk, collected: SymbolId, number: SymbolId) -> Result<(), Refusal> {
+    let (Some(value), Some(count)) = (walk.value(collected), walk.value(number)) else { return Ok(()) };
+    match walk.counts.of.insert(value, Count { dimension: 0, count }) {
+        None => Ok(()),
+        Some(_) => Err("what it collects has as many elements as data say along two dimensions".to_owned().into()),
+    }
+}
+
 impl Iterations {
-    /// Whether there is an iteration of this number; `None` if what says so is refused itself.
-    fn another(&self, walk: &Walk, node: &FlatNode, at: i64) -> Result<Option<bool>, Refusal> {
+    /// Whether there may be an iteration of this number; `None` if what says so is refused itself.
+    fn another(&mut self, walk: &Walk, node: &FlatNode, at: i64) -> Result<Option<bool>, Refusal> {
         if self.trips.is_some_and(|trips| at >= trips) {
             return Ok(Some(false));
         }
@@ -76,6 +97,7 @@ impl Iterations {
             Some(Decision::Known(false)) => return Ok(Some(false)),
             None | Some(Decision::Known(true)) => {}
             Some(Decision::Unknown) => return Ok(None),
+            Some(Decision::Open) if self.trips.is_some() && !walk.trains => self.runs.extend(self.condition),
             Some(Decision::Open) => {
                 let reason = format!("whether there is an iteration {at} is not known at compile time");
                 return Err(reason.into());
@@ -102,8 +124,76 @@ impl Iterations {
             self.condition = Some(*condition);
         }
         let (carried, parts) = rest.split_at(self.carried.len());
-        self.carried = carried.to_vec();
+        let carried = match self.runs.last().copied() {
+            Some(runs) => self.kept(walk, node, runs, carried)?,
+            None => carried.to_vec(),
+        };
+        self.carried = carried;
         self.collected.iter_mut().zip(parts).for_each(|(collected, &part)| collected.push(part));
         Ok(())
     }
+
+    /// What is carried on from an iteration: what it gives if it runs, else what it was given. The next one runs only if it does.
+    fn kept(
+        &mut self,
+        walk: &mut Walk,
+        node: &FlatNode,
+        runs: SymbolId,
+        given: &[SymbolId],
+    ) -> Result<Vec<SymbolId>, Refusal> {
+        let scalar = walk.constant(&node.name, Tensor::vector_i64(&[]));
+        let runs = applied(walk, node, "Reshape", &[runs, scalar])?;
+        let mut kept = Vec::with_capacity(given.len());
+        for (&new, &old) in given.iter().zip(&self.carried) {
+            let types = [new, old].map(|symbol| walk.fact(symbol).map(|fact| fact.ty));
+            let [Some(new_type), Some(old_type)] = types else {
+                kept.push(new);
+                continue;
+            };
+            if new_type != old_type {
+                let reason = format!(
+                    "data decide how often it runs, and it carries {old_type} and {new_type}: a value has one type"
+                );
+                return Err(reason.into());
+            }
+            kept.push(applied(walk, node, "Where", &[runs, new, old])?);
+        }
+        if let Some(next) = self.condition {
+            let next = applied(walk, node, "Reshape", &[next, scalar])?;
+            self.condition = Some(applied(walk, node, "And", &[runs, next])?);
+        }
+        Ok(kept)
+    }
+
+    /// How many iterations run, if data decide; an error if one that does not run might fail.
+    fn number(&self, walk: &mut Walk, node: &FlatNode, start: usize) -> Result<Option<SymbolId>, Refusal> {
+        if self.runs.is_empty() {
+            return Ok(None);
+        }
+        if let Some(failing) = (start..walk.graph.nodes.len()).map(NodeId::from_index).find(|&id| may_fail(walk, id)) {
+            let inner = &walk.graph.nodes[failing].name;
+            let reason = format!(
+                "data decide how often it runs, so all iterations are computed, and node `{inner}` reads at indices that it \
+                 computes: they may lie outside in an iteration that does not run"
+            );
+            return Err(reason.into());
+        }
+        let all = self.collected.first().map_or(0, Vec::len);
+        let mut number = walk.constant(&node.name, Tensor::scalar(all.saturating_sub(self.runs.len()) as i64));
+        let scalar = walk.constant(&node.name, Tensor::vector_i64(&[]));
+        for &runs in &self.runs {
+            let runs = applied(walk, node, "Reshape", &[runs, scalar])?;
+            let runs = applied(walk, node, "CastLike", &[runs, number])?;
+            number = applied(walk, node, "Add", &[number, runs])?;
+        }
+        Ok(Some(number))
+    }
+}
+
+/// What an operator without attributes gives.
+fn applied(walk: &mut Walk, node: &FlatNode, name: &str, inputs: &[SymbolId]) -> Result<SymbolId, Refusal> {
+    let output = walk.flattening.symbol("", &node.name);
+    let inputs: Vec<Option<SymbolId>> = inputs.iter().copied().map(Some).collect();
+    walk.apply(&node.name, operator(name, &[])?, &inputs, &[Some(output)])?;
+    Ok(output)
 }

@@ -17,7 +17,7 @@ const GROWING: [&str; 6] = ["ConstantOfShape", "Expand", "Range", "Reshape", "Sl
 const CODES: i64 = i64::MIN;
 
 impl<'m> Walk<'m> {
-    fn extents(&self, symbol: SymbolId) -> Option<&Vec<Extent>> {
+    pub(super) fn extents(&self, symbol: SymbolId) -> Option<&Vec<Extent>> {
         match self.state(symbol) {
             State::Value(value) => self.counts.extents.get(value),
             State::Unknown | State::Constant(_) | State::Variable(_) | State::Gated(_) | State::Sequence(_) => None,
@@ -56,7 +56,9 @@ impl<'m> Walk<'m> {
             Extent::Known(_) => None,
         });
         let (count, capacity) = counts.next().ok_or_else(refused)?;
-        if capacity < 2 || counts.any(|other| other != (count, capacity)) {
+        // An extent of 0 names another one to `Reshape`.
+        let least = if matches!(op, Op::Reshape(_)) { 2 } else { 1 };
+        if capacity < least || counts.any(|other| other != (count, capacity)) {
             return Err(refused());
         }
         let mut less = facts.to_vec();

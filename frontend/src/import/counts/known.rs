@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_graph::ValueId;
+use warpweave_graph::ops::slice::Bounds;
 
 /// A dimension of a value that has as many elements as another value says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +21,25 @@ pub(in crate::import) struct Counts {
     pub(in crate::import) extents: BTreeMap<ValueId, Vec<Extent>>,
     /// Indices whose elements that do not count are zeros.
     pub(super) places: BTreeSet<ValueId>,
+    /// The places of what counts in parts laid end to end.
+    pub(super) joined: BTreeMap<Vec<Part>, ValueId>,
+    /// How many of so many stand within bounds.
+    pub(super) shortened: BTreeMap<(ValueId, Bounds), ValueId>,
+}
+
+impl Counts {
+    /// Whether a count is known to be no larger than another.
+    pub(super) fn is_at_most(&self, count: ValueId, other: ValueId) -> bool {
+        let of = |count| self.shortened.iter().find(|(_, shortened)| **shortened == count).map(|((of, _), _)| *of);
+        std::iter::successors(Some(count), |&count| of(count)).any(|count| count == other)
+    }
+}
+
+/// A part of what is laid end to end: all of it counts, or as many elements as a value says.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Part {
+    pub(super) count: Option<ValueId>,
+    pub(super) extent: usize,
 }
 
 /// An element of a vector of extents.

@@ -11,7 +11,7 @@ use super::known::Count;
 
 /// What has no influence on a combination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Neutral {
+pub(super) enum Neutral {
     Zero,
     One,
     Lowest,
@@ -48,7 +48,7 @@ impl Neutral {
         }
     }
 
-    fn scalar(self, element: ElementType) -> Tensor {
+    pub(super) fn scalar(self, element: ElementType) -> Tensor {
         let ty = TensorType { element, shape: Shape::scalar() };
         let (float, integer) = match self {
             Self::Zero => (0.0, 0),
@@ -67,6 +67,8 @@ impl<'m> Walk<'m> {
             Op::Gather(_) | Op::GatherNd(_) => self.picked(applied),
             Op::ScatterNd(_) => self.scattered(applied),
             Op::MatMul(_) | Op::Gemm(_) => self.contracted(applied),
+            Op::Concat(_) => self.joined(applied),
+            Op::NonMaxSuppression(_) => self.suppressed(applied),
             _ => self.combined(applied),
         }
     }
@@ -97,6 +99,9 @@ impl<'m> Walk<'m> {
                 let number = self.symbol_of(name, count.count);
                 let like = [Some(number), Some(of_all)];
                 let counted = self.result(name, "CastLike", &like)?;
+                // The mean of nothing is 0.
+                let one = self.constant(name, Neutral::One.scalar(ty.element));
+                let counted = self.result(name, "Max", &[Some(counted), Some(one)])?;
                 let share = self.result(name, "Div", &[Some(of_all), Some(counted)])?;
                 self.apply(name, operator("Mul", &[])?, &[Some(mean), Some(share)], outputs)?;
             }
@@ -149,25 +154,37 @@ impl<'m> Walk<'m> {
             from = self.all_of(name, data)?;
         }
         if let Some(count) = of_indices {
-            let live = self.live(name, indices, count)?;
-            let zero = self.zero_like(name, indices)?;
-            picks = self.choice(name, live, picks, zero)?;
-            if let State::Value(value) = *self.state(picks) {
-                self.counts.of.insert(value, count);
-                self.counts.places.insert(value);
-            }
+            picks = self.places_that_count(name, indices, picks, count)?;
         }
         self.apply(name, op.clone(), &[Some(from), Some(picks)], outputs)?;
         Ok(true)
     }
 
+    /// Picks as `indices` count, with zeros where they do not.
+    pub(super) fn places_that_count(
+        &mut self,
+        name: &str,
+        indices: SymbolId,
+        picks: SymbolId,
+        count: Count,
+    ) -> Result<SymbolId, String> {
+        let live = self.live(name, indices, count)?;
+        let zero = self.zero_like(name, indices)?;
+        let picks = self.choice(name, live, picks, zero)?;
+        if let State::Value(value) = *self.state(picks) {
+            self.counts.of.insert(value, count);
+            self.counts.places.insert(value);
+        }
+        Ok(picks)
+    }
+
     /// Indices of a dimension of which only some elements count, as those of all: what lies outside lies outside there, too.
     fn within(&mut self, name: &str, indices: SymbolId, count: ValueId, capacity: i64) -> Result<SymbolId, String> {
         let number = self.symbol_of(name, count);
-        let number = self.result(name, "CastLike", &[Some(number), Some(indices)])?;
         let zero = self.zero_like(name, indices)?;
+        let number = self.result(name, "CastLike", &[Some(number), Some(zero)])?;
         let outside = self.constant(name, Tensor::scalar(capacity));
-        let outside = self.result(name, "CastLike", &[Some(outside), Some(indices)])?;
+        let outside = self.result(name, "CastLike", &[Some(outside), Some(zero)])?;
         let negative = self.result(name, "Less", &[Some(indices), Some(zero)])?;
         let from_end = self.result(name, "Add", &[Some(indices), Some(number)])?;
         let place = self.choice(name, negative, from_end, indices)?;
@@ -222,7 +239,7 @@ impl<'m> Walk<'m> {
     }
 
     /// Where elements of a symbol count, broadcast against it.
-    fn live(&mut self, name: &str, symbol: SymbolId, count: Count) -> Result<SymbolId, String> {
+    pub(super) fn live(&mut self, name: &str, symbol: SymbolId, count: Count) -> Result<SymbolId, String> {
         let shape = self.tensor(symbol).map(|ty| ty.shape).unwrap_or_default();
         let behind = shape.len() - count.dimension - 1;
         let extent = shape[count.dimension];
@@ -234,7 +251,7 @@ impl<'m> Walk<'m> {
     }
 
     /// A choice of which all elements count.
-    fn choice(
+    pub(super) fn choice(
         &mut self,
         name: &str,
         condition: SymbolId,
@@ -247,7 +264,7 @@ impl<'m> Walk<'m> {
     }
 
     /// A symbol, all of whose elements count.
-    fn all_of(&mut self, name: &str, symbol: SymbolId) -> Result<SymbolId, String> {
+    pub(super) fn all_of(&mut self, name: &str, symbol: SymbolId) -> Result<SymbolId, String> {
         let same = self.result(name, "Identity", &[Some(symbol)])?;
         self.forget(same);
         Ok(same)
@@ -264,7 +281,7 @@ impl<'m> Walk<'m> {
         Ok(self.constant(name, Neutral::Zero.scalar(element)))
     }
 
-    fn tensor(&self, symbol: SymbolId) -> Option<TensorType> {
+    pub(super) fn tensor(&self, symbol: SymbolId) -> Option<TensorType> {
         self.fact(symbol)?.ty.as_tensor().cloned()
     }
 
@@ -276,7 +293,12 @@ impl<'m> Walk<'m> {
     }
 
     /// What an operator without attributes gives.
-    fn result(&mut self, name: &str, operation: &str, inputs: &[Option<SymbolId>]) -> Result<SymbolId, String> {
+    pub(super) fn result(
+        &mut self,
+        name: &str,
+        operation: &str,
+        inputs: &[Option<SymbolId>],
+    ) -> Result<SymbolId, String> {
         let symbol = self.flattening.symbol("", name);
         self.apply(name, operator(operation, &[])?, inputs, &[Some(symbol)])?;
         Ok(symbol)

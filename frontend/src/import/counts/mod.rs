@@ -1,6 +1,8 @@
 //! Values of which only some elements count: where they go, and what operators make of what lies behind them.
 
 mod extents;
+mod fewer;
+mod joined;
 mod known;
 mod masks;
 

@@ -1,12 +1,12 @@
 //! What one evaluation of a scalar by the lanes of a warp costs.
 
-use rustc_hash::FxHashSet;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Condition, Index, IndirectIndex, Read, ReadId, Scalar, TensorExpr};
 use warpweave_graph::numerics::WORD_BYTES;
 use warpweave_graph::types::ElementType;
 
 use crate::cost::counts::KernelCounts;
+use crate::cost::counts::operations::float_operations;
 use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::shared_memory::{SharedWidth, lanes_together};
 use warpweave_plan::template::staged::{StagedBox, slot};
@@ -307,33 +307,6 @@ impl Evaluation {
         }
         counts
     }
-}
-
-/// Distinct operations on `F32`; equal scalars are computed once.
-pub(crate) fn float_operations(expr: &TensorExpr, scalar: &Scalar) -> usize {
-    let mut seen: FxHashSet<&Scalar> = FxHashSet::default();
-    let mut open = vec![scalar];
-    let mut count = 0;
-    while let Some(scalar) = open.pop() {
-        if !seen.insert(scalar) {
-            continue;
-        }
-        let is_float = |operand: &Scalar| expr.element_of(operand) == ElementType::F32;
-        match scalar {
-            Scalar::Unary(_, x) => {
-                count += usize::from(is_float(x));
-                open.push(x);
-            }
-            Scalar::Binary(_, x, y) => {
-                count += usize::from(is_float(x));
-                open.extend([&**x, &**y]);
-            }
-            Scalar::Select(x, y, z) => open.extend([&**x, &**y, &**z]),
-            Scalar::Cast(_, x) => open.push(x),
-            Scalar::Literal(_) | Scalar::Reduced | Scalar::Read(_) | Scalar::Index(..) | Scalar::Holds(_) => {}
-        }
-    }
-    count
 }
 
 /// The number of the element that a stage's value is in its output, laid out row by row, if it leaves the group.

@@ -1,6 +1,7 @@
 //! What kernels do, as numbers.
 
 pub mod evaluation;
+pub mod operations;
 pub mod tiles;
 
 use std::ops::{Add, AddAssign, Mul};

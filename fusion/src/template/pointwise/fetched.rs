@@ -10,9 +10,8 @@ use warpweave_plan::template::pointwise::runs::{Runs, VECTOR};
 use warpweave_plan::template::pointwise::walk::Walk;
 use warpweave_plan::template::staged::blocked::dense;
 
-use crate::cost::counts::evaluation::{
-    Address, Evaluation, Lanes, combination, element_of_output, float_operations, stored,
-};
+use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, combination, element_of_output, stored};
+use crate::cost::counts::operations::float_operations;
 use crate::cost::counts::{KernelCounts, Sampling};
 
 /// Loads of a read that are followed where a sampling follows one step.

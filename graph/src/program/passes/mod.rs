@@ -11,6 +11,7 @@ mod rebuild;
 mod reduction_order;
 mod siblings;
 mod slices;
+mod sorted_keys;
 mod transposed_factors;
 mod uses;
 mod views;
@@ -25,6 +26,7 @@ pub use quantized_products::quantized_products;
 pub use reduction_order::order_reductions;
 pub use siblings::merge_siblings;
 pub use slices::slice_reductions;
+pub use sorted_keys::sort_keys;
 pub use transposed_factors::transpose_factors;
 pub use views::{inline_lines, inline_views};
 
@@ -36,14 +38,14 @@ pub type Pass = fn(&TensorProgram) -> TensorProgram;
 pub struct NamedPass {
     /// The name.
     pub name: &'static str,
-    /// What programs for GPUs are rewritten by.
-    pub of_gpus: Pass,
-    /// The same for processors; none where they do not gain by it.
+    /// What programs for GPUs are rewritten by; none where they do not gain by it.
+    pub of_gpus: Option<Pass>,
+    /// The same for processors.
     pub of_processors: Option<Pass>,
 }
 
 const fn both(name: &'static str, pass: Pass) -> NamedPass {
-    NamedPass { name, of_gpus: pass, of_processors: Some(pass) }
+    NamedPass { name, of_gpus: Some(pass), of_processors: Some(pass) }
 }
 
 /// The name of the pass that plans cannot do without.
@@ -51,16 +53,17 @@ pub const CONCAT_PLACEMENT: &str = "concat_placement";
 
 /// The passes in the order in which they run. Sums may be taken in another order, and of dequantised bytes in integers;
 /// otherwise values are unchanged.
-pub const PASSES: [NamedPass; 10] = [
-    NamedPass { name: "view_inlining", of_gpus: inline_views, of_processors: Some(inline_lines) },
+pub const PASSES: [NamedPass; 11] = [
+    NamedPass { name: "key_sorting", of_gpus: None, of_processors: Some(sort_keys) },
+    NamedPass { name: "view_inlining", of_gpus: Some(inline_views), of_processors: Some(inline_lines) },
     both("quantized_products", quantized_products),
-    NamedPass { name: "reduction_slicing", of_gpus: sliced, of_processors: None },
+    NamedPass { name: "reduction_slicing", of_gpus: Some(sliced), of_processors: None },
     both("sibling_merging", merge_siblings),
-    NamedPass { name: "slice_inlining", of_gpus: inline_views, of_processors: Some(inline_lines) },
+    NamedPass { name: "slice_inlining", of_gpus: Some(inline_views), of_processors: Some(inline_lines) },
     both("invariant_hoisting", hoist_invariants),
     both("reduction_ordering", order_reductions),
-    NamedPass { name: "factor_transposing", of_gpus: transpose_factors, of_processors: None },
-    NamedPass { name: "product_joining", of_gpus: join_products, of_processors: None },
+    NamedPass { name: "factor_transposing", of_gpus: Some(transpose_factors), of_processors: None },
+    NamedPass { name: "product_joining", of_gpus: Some(join_products), of_processors: None },
     both(CONCAT_PLACEMENT, concat_placement),
 ];
 

@@ -94,6 +94,13 @@ impl Rebuild {
         self.builder.compute(expr, operands)
     }
 
+    /// What `append` adds to the new program for what a statement defines.
+    pub(crate) fn append(&mut self, statement: &Statement, append: impl FnOnce(&mut ProgramBuilder) -> TensorId) {
+        self.builder.set_origins(statement.origins.clone());
+        let output = append(&mut self.builder);
+        self.map.insert(statement.output, output);
+    }
+
     /// Another expression, over operands of the new program, for what a statement defines.
     pub(crate) fn define(
         &mut self,

@@ -40,6 +40,7 @@ vectorised! {
 fn accumulate<I>(processor, combination: Combination, accumulators: Slot, value: Slot, count: usize, is_first: bool, frame: &mut Frame) {
     let Combination { reducer, element } = combination;
     let op = reducer.op();
+    let is_signed = element != ElementType::U64;
     match value.kind {
         Kind::Single => match op {
             _ if is_first => lane_by_lane(accumulators, value, count, frame, |_, x: f32| x),
@@ -58,12 +59,19 @@ fn accumulate<I>(processor, combination: Combination, accumulators: Slot, value:
             BinaryOp::Add if element == ElementType::I32 => {
                 lane_by_lane(accumulators, value, count, frame, i32::wrapping_add);
             }
+            BinaryOp::Minimum => lane_by_lane(accumulators, value, count, frame, |a: i32, x| a.min(x)),
+            BinaryOp::Maximum => lane_by_lane(accumulators, value, count, frame, |a: i32, x| a.max(x)),
             op => lane_by_lane(accumulators, value, count, frame, |a: i32, x: i32| {
                 arithmetic::integer_binary(op, element, a.into(), x.into()) as i32
             }),
         },
         Kind::Long => match op {
             _ if is_first => lane_by_lane(accumulators, value, count, frame, |_, x: i64| x),
+            BinaryOp::Add if element.bits() == 64 => {
+                lane_by_lane(accumulators, value, count, frame, i64::wrapping_add);
+            }
+            BinaryOp::Minimum if is_signed => lane_by_lane(accumulators, value, count, frame, |a: i64, x| a.min(x)),
+            BinaryOp::Maximum if is_signed => lane_by_lane(accumulators, value, count, frame, |a: i64, x| a.max(x)),
             op => lane_by_lane(accumulators, value, count, frame, |a, x| {
                 arithmetic::integer_binary(op, element, a, x)
             }),
@@ -98,6 +106,20 @@ fn fold<I>(processor, combination: Combination, total: &mut Total, value: Slot, 
             let values = frame.values::<f64>(value);
             let at = |lane: usize| if value.is_uniform { values[0] } else { values[lane] };
             total.float = (0..count).fold(total.float, |total, lane| add(total, at(lane)));
+        }
+        Kind::Word if !value.is_uniform && matches!(op, BinaryOp::Minimum | BinaryOp::Maximum) => {
+            let values = &frame.values::<i32>(value)[..count];
+            let found = if op == BinaryOp::Minimum { values.iter().min() } else { values.iter().max() };
+            let found = found.map_or(total.integer, |&found| found.into());
+            total.integer = arithmetic::integer_binary(op, element, total.integer, found);
+        }
+        Kind::Word if !value.is_uniform && op == BinaryOp::Add && element == ElementType::I32 => {
+            let sum: i64 = frame.values::<i32>(value)[..count].iter().map(|&value| i64::from(value)).sum();
+            total.integer = arithmetic::integer_binary(op, element, total.integer, sum);
+        }
+        Kind::Long if !value.is_uniform && op == BinaryOp::Add && element.bits() == 64 => {
+            let values = &frame.values::<i64>(value)[..count];
+            total.integer = values.iter().fold(total.integer, |total, &value| total.wrapping_add(value));
         }
         Kind::Word | Kind::Long => {
             let add = |total: i64, lane| arithmetic::integer_binary(op, element, total, frame.integer(value, lane));

@@ -186,7 +186,13 @@ fn word_binary<I>(processor, op: BinaryOp, element: ElementType, of: [Slot; 2], 
 vectorised! {
 fn long_binary<I>(processor, op: BinaryOp, element: ElementType, of: [Slot; 2], to: Slot, count: usize, frame: &mut Frame) {
     let is_whole = element.bits() == 64;
+    let is_signed = element != ElementType::U64;
     match op {
+        BinaryOp::Equal => zip(frame, of, to, count, |x: i64, y| i32::from(x == y)),
+        BinaryOp::Less if is_signed => zip(frame, of, to, count, |x: i64, y| i32::from(x < y)),
+        BinaryOp::LessEqual if is_signed => zip(frame, of, to, count, |x: i64, y| i32::from(x <= y)),
+        BinaryOp::Minimum if is_signed => zip(frame, of, to, count, |x: i64, y: i64| x.min(y)),
+        BinaryOp::Maximum if is_signed => zip(frame, of, to, count, |x: i64, y: i64| x.max(y)),
         op if op.is_comparison() => {
             zip(frame, of, to, count, |x, y| arithmetic::integer_binary(op, element, x, y) as i32);
         }
