@@ -1,7 +1,5 @@
 //! The products of one step, from shared memory to the accumulators.
 
-use std::ops::Range;
-
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::contraction::tile_load::{RowLayout, SideLoad};
@@ -117,19 +115,8 @@ impl Products {
             let first = emitter.bind(ScalarType::I32, add(base, starts[at]));
             (&sides[at], emitter.array(self.scalar, count), first, width, threads, count)
         });
-        let unrolled = self.unrolled();
-        let windows = Expression::i32((self.slice_steps() / unrolled) as i32);
-        emitter.repeat(windows, false, |emitter, window| {
-            let early = match meanwhile {
-                Meanwhile::Loads => unrolled.div_ceil(EARLY_SHARE),
-                Meanwhile::Nothing => 0,
-            };
-            self.add_steps(emitter, operands, window, 0..early)?;
-            if meanwhile == Meanwhile::Loads {
-                emitter.push(Statement::WarpBarrier);
-            }
-            self.add_steps(emitter, operands, window, early..unrolled)
-        })
+        let windows = Expression::i32((self.slice_steps() / self.unrolled()) as i32);
+        emitter.repeat(windows, false, |emitter, window| self.add_window(emitter, operands, window, meanwhile))
     }
 
     /// Points of a step that a slice multiplies.
@@ -142,20 +129,23 @@ impl Products {
         self.slice_steps().min(UNROLLED)
     }
 
-    /// The products of some steps of a window.
-    fn add_steps(
+    fn add_window(
         &self,
         emitter: &mut Emitter,
         operands: [Operand; 2],
         window: LocalId,
-        steps: Range<usize>,
+        meanwhile: Meanwhile,
     ) -> Result<(), LowerError> {
-        if steps.is_empty() {
-            return Ok(());
-        }
         let unrolled = self.unrolled();
-        emitter.repeat(Expression::i32(steps.len() as i32), true, |emitter, step| {
-            let step = add(scaled(window.into(), unrolled), add(step, Expression::i32(steps.start as i32)));
+        let early = Expression::i32(unrolled.div_ceil(EARLY_SHARE) as i32);
+        emitter.repeat(Expression::i32(unrolled as i32), true, |emitter, step| {
+            if meanwhile == Meanwhile::Loads {
+                emitter.when(Some(binary(BinaryOp::Equal, step, early)), |emitter| {
+                    emitter.push(Statement::WarpBarrier);
+                    Ok::<(), LowerError>(())
+                })?;
+            }
+            let step = add(scaled(window.into(), unrolled), step);
             for (side, array, first, width, threads, count) in operands {
                 emitter.repeat(Expression::i32((count / width) as i32), true, |emitter, run| {
                     let row = scaled(step.clone(), side.load.row());
