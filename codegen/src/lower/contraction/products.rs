@@ -17,8 +17,8 @@ use crate::lower::error::LowerError;
 /// Steps whose products are written out; the others are iterations of a loop.
 const UNROLLED: usize = 32;
 
-/// The part of a window's steps behind which no load of the next step's factors is begun: compilers else move loads to where
-/// what they load is used.
+/// One in so many of a window's steps stands before a barrier behind which no load of the next step's factors begins. Compilers
+/// may else move loads to where what they load is used.
 const EARLY_SHARE: usize = 4;
 
 /// What a thread does while it multiplies.
