@@ -19,12 +19,7 @@ const WIDEST_LEVEL: usize = 16;
 /// Appends the tensor of type `table` that holds, at each place of a dimension, the sum of the slices whose key it is.
 ///
 /// `keys` are rows along their last dimension. The first dimensions of `slices` are theirs, and those of the table are the rows'.
-pub fn scatter_add(
-    program: &mut ProgramBuilder,
-    table: &TensorType,
-    dimension: usize,
-    ids: [TensorId; 2],
-) -> TensorId {
+pub fn scatter_add(program: &mut ProgramBuilder, table: &TensorType, dimension: usize, ids: [TensorId; 2]) -> TensorId {
     scatter(program, table, dimension, Reducer::Sum, ids)
 }
 

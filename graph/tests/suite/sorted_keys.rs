@@ -60,9 +60,15 @@ fn check_program(whole: &TensorProgram, places: usize) -> [usize; 2] {
 #[test]
 fn scatters_of_many_places_and_updates_sort() {
     let (places, updates) = (640, 513);
-    for (reduction, element) in
-        [("none", "f32"), ("none", "u8"), ("add", "f32"), ("add", "i32"), ("max", "f32"), ("min", "i32"), ("mul", "i32")]
-    {
+    for (reduction, element) in [
+        ("none", "f32"),
+        ("none", "u8"),
+        ("add", "f32"),
+        ("add", "i32"),
+        ("max", "f32"),
+        ("min", "i32"),
+        ("mul", "i32"),
+    ] {
         let [whole, sorted] = check(places, updates, reduction, element);
         assert!(whole >= places * updates, "{reduction} {element}: {whole} points");
         assert!(sorted < 64 * (places + updates), "{reduction} {element}: {sorted} points");

@@ -142,9 +142,8 @@ impl Keyed {
                 is_free(slice) && !is_rounded
             }
         };
-        let of_reduced = expr.epilogue.iter().all(|scalar| {
-            expr.reads_of(scalar).is_empty() && axes_of(expr, scalar).is_empty()
-        });
+        let of_reduced =
+            expr.epilogue.iter().all(|scalar| expr.reads_of(scalar).is_empty() && axes_of(expr, scalar).is_empty());
         let is_key = expr.element_of(named) == KEY && axes_of(expr, named).contains(key);
         is_own && of_reduced && is_key && is_free(named) && place != key
     }
@@ -186,7 +185,9 @@ impl Keyed {
         let all: Vec<AxisId> = self.expr.axes.ids().collect();
         let own = part(&self.expr, &self.named, &all, operands);
         let (mut expr, mut operands) = own.clone();
-        while let Some(next) = with_producer(program, &expr, &operands).filter(|(expr, _)| expr.reads.len() <= MOST_READS) {
+        while let Some(next) =
+            with_producer(program, &expr, &operands).filter(|(expr, _)| expr.reads.len() <= MOST_READS)
+        {
             (expr, operands) = next;
         }
         let axes = |expr: &TensorExpr| -> BTreeSet<AxisId> { axes_of(expr, &expr.body) };
