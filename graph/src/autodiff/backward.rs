@@ -6,7 +6,8 @@ use super::extremes::{Reduction, Summed};
 use super::parts::{Part, sum_of, whole};
 use super::points::Points;
 use crate::arena::Arena;
-use crate::expr::{Index, Reducer, TensorExpr, merge_operands};
+use crate::expr::parts::identity;
+use crate::expr::{Reducer, TensorExpr, merge_operands};
 use crate::legible::legible;
 use crate::ops::{keyed_sums, movement};
 use crate::program::{Definition, Differentiable, Origin, OriginId, Phase, ProgramBuilder, Statement, TensorId, Ties};
@@ -215,15 +216,4 @@ impl Backward<'_> {
             start += extent;
         }
     }
-}
-
-/// The operand that an expression is equal to, if it is one.
-fn identity(expr: &TensorExpr) -> Option<usize> {
-    let read = expr.as_movement()?;
-    let same = read.index.iter().enumerate().all(|(at, index)| {
-        let axis = expr.parallel().nth(at);
-        let extent = expr.operands[read.operand].shape[at];
-        axis.is_some_and(|axis| index.as_axis() == Some(axis)) || (extent == 1 && *index == Index::constant(0))
-    });
-    (same && read.guard.is_always() && expr.output() == expr.operands[read.operand]).then_some(read.operand)
 }

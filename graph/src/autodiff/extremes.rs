@@ -3,7 +3,8 @@
 //! The adjoint of a maximum goes to the elements that are equal to it, that of a product to each factor times the product of the
 //! others. Both are written as sums of the same body over the same axes, with an adjoint or a factor of its own.
 
-use super::points::{Points, with_used_reads};
+use super::points::Points;
+use crate::expr::parts::with_used_reads;
 use crate::expr::{Axis, AxisKind, BinaryOp, Guard, Index, Literal, Read, Reducer, Scalar, TensorExpr, UnaryOp};
 use crate::ops::compose;
 use crate::program::{ProgramBuilder, TensorId, Ties};

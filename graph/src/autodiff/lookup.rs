@@ -3,11 +3,12 @@
 //! The gradient of such a table adds each slice's gradient where the slice's key says: a sum by keys.
 
 use crate::arena::Id;
+use crate::expr::parts::{axes_behind, with_used_reads};
 use crate::expr::{Atom, Axis, AxisId, AxisKind, Index, IndirectIndex, Read, ReadId, Scalar, TensorExpr, substitute};
 use crate::ops::keyed_sums::KEY;
 use crate::types::TensorType;
 
-use super::points::{Points, axes_behind, with_used_reads};
+use super::points::Points;
 
 /// Most places of a table that are each compared with every key, however many slices there are.
 const MOST_COMPARED_PLACES: usize = 32;

@@ -1,7 +1,8 @@
 //! Programs in the form that is differentiated.
 
-use super::points::{Points, with_used_reads};
+use super::points::Points;
 use crate::arena::{Arena, Id};
+use crate::expr::parts::with_used_reads;
 use crate::expr::{Reducer, TensorExpr, merge_operands};
 use crate::program::{Definition, Differentiable, Source, Statement, StatementId, TensorDefinition, Ties};
 

@@ -1,12 +1,11 @@
 //! What a statement computes at a point of its axes, and the sum of such values over the points that read an element.
 
-use std::collections::BTreeSet;
-
 use super::chain::{Chain, Finished, Known, sum, times};
 use super::factors::with_common_factors_outside;
 use super::partial::Differentiated;
 use super::system::{Solution, System};
 use crate::arena::{Arena, Id};
+use crate::expr::parts::{axes_behind, with_used_reads};
 use crate::expr::{
     Axis, AxisId, AxisKind, Condition, Guard, Index, IndirectIndex, Literal, Read, ReadId, Reducer, Scalar, TensorExpr,
     substitute,
@@ -152,17 +151,6 @@ impl Points {
     }
 }
 
-/// The axes that a read depends on, through the reads inside its indices too.
-pub(super) fn axes_behind(expr: &TensorExpr, read: ReadId) -> Vec<AxisId> {
-    let mut axes = Vec::new();
-    for read in expr.reads_of(&Scalar::Read(read)) {
-        let read = &expr.reads[read];
-        let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
-        read.index.iter().chain(conditions).for_each(|index| index.visit(&mut |axis| axes.push(axis), &mut |_| {}));
-    }
-    axes
-}
-
 /// What holds where the read takes place at a point that reads the element.
 fn total_guard(solution: &Solution, own: &Guard) -> Guard {
     let range = |axis: AxisId| solution.range(axis);
@@ -227,57 +215,4 @@ fn summed(expr: &TensorExpr, scale: f64, target: &TensorType, solution: &Solutio
         moved = with_common_factors_outside(moved);
     }
     with_used_reads(&moved)
-}
-
-/// The expression without reads that nothing needs; those that indices name come first.
-pub(super) fn with_used_reads(expr: &TensorExpr) -> TensorExpr {
-    let scalars = std::iter::once(&expr.body).chain(&expr.epilogue);
-    let used: BTreeSet<ReadId> = scalars.flat_map(|scalar| expr.reads_of(scalar)).collect();
-    let mut order: Vec<ReadId> = Vec::with_capacity(used.len());
-    for &read in &used {
-        place_behind_indices(expr, read, &mut order);
-    }
-    if order.iter().copied().eq(expr.reads.ids()) {
-        return expr.clone();
-    }
-    let place = |read: ReadId| ReadId::from_index(order.iter().position(|&other| other == read).unwrap_or(0));
-    let range = |axis: AxisId| expr.range(axis);
-    let index = |index: &Index| index.substitute(&Index::axis, &place, &range);
-    let guard = |guard: &Guard| {
-        guard.conditions().iter().cloned().fold(Guard::always(), |guard, mut condition| {
-            condition.index = index(&condition.index);
-            guard.and(condition, &range)
-        })
-    };
-    let scalar = |scalar: &Scalar| {
-        scalar.map_leaves(&mut |leaf| match leaf {
-            Scalar::Read(read) => Scalar::Read(place(*read)),
-            Scalar::Index(of, element) => Scalar::Index(index(of), *element),
-            Scalar::Holds(of) => Scalar::Holds(guard(of)),
-            other => other.clone(),
-        })
-    };
-    let reads = order.iter().map(|&id| {
-        let read = &expr.reads[id];
-        Read { index: read.index.iter().map(index).collect(), guard: guard(&read.guard), ..read.clone() }
-    });
-    TensorExpr {
-        reads: reads.collect(),
-        body: scalar(&expr.body),
-        epilogue: expr.epilogue.as_ref().map(scalar),
-        ..expr.clone()
-    }
-}
-
-/// Appends a read behind those that its indices name, each once.
-fn place_behind_indices(expr: &TensorExpr, read: ReadId, order: &mut Vec<ReadId>) {
-    if order.contains(&read) {
-        return;
-    }
-    let Read { index, guard, .. } = &expr.reads[read];
-    let mut inside = Vec::new();
-    let conditions = guard.conditions().iter().map(|condition| &condition.index);
-    index.iter().chain(conditions).for_each(|index| index.visit(&mut |_| {}, &mut |read| inside.push(read)));
-    inside.into_iter().for_each(|read| place_behind_indices(expr, read, order));
-    order.push(read);
 }

@@ -60,12 +60,14 @@ pub struct IndirectIndex {
 
 impl IndirectIndex {
     /// The place that a value names, if there is one.
+    #[inline]
     pub fn place(self, value: i64) -> Option<i64> {
         let place = if value < 0 { value.saturating_add(self.extent) } else { value };
         (0..self.extent).contains(&place).then_some(place)
     }
 
     /// The place nearest to what a value names.
+    #[inline]
     pub fn nearest(self, value: i64) -> i64 {
         self.place(value).unwrap_or(if value < 0 { 0 } else { self.extent - 1 })
     }

@@ -9,6 +9,7 @@ mod check;
 mod display;
 pub mod index;
 mod operands;
+pub mod parts;
 mod read;
 pub mod region;
 pub mod scalar;

@@ -22,6 +22,9 @@ pub trait ElementWise: Sized {
     /// See [`Operator::STORAGE`].
     const STORAGE: &'static [ElementType] = &[];
 
+    /// What combines the operands of an operator that takes any number: what it gives of some stands for them.
+    const FOLDS: Option<BinaryOp> = None;
+
     /// Who is handed the gradient of an extreme in [`ElementWise::body`].
     const TIES: Ties = Ties::Shared;
 
@@ -68,14 +71,15 @@ impl<E: ElementWise> Operator for E {
         let input = context.accepted(0).element;
         let output = self.element(input).expect("inference accepted the element type");
         let map = |program: &mut ProgramBuilder| {
-            broadcast::map(inputs, program, output, |operands| self.body(input, operands))
+            let inputs = E::FOLDS.map_or_else(|| inputs.to_vec(), |op| folded(op, inputs, program));
+            broadcast::map(&inputs, program, output, |operands| self.body(input, operands))
         };
         vec![program.with_ties(E::TIES, map)]
     }
 }
 
-/// Most inputs of an operator that combines any number of them: the depth of its expression.
-pub const MOST_OPERANDS: usize = 256;
+/// Most operands that one statement combines: the depth of its expression.
+const MOST_OPERANDS: usize = 64;
 
 /// The operands of an operator with a fixed number of them.
 pub fn operands<const N: usize>(operands: Vec<Scalar>) -> [Scalar; N] {
@@ -85,6 +89,18 @@ pub fn operands<const N: usize>(operands: Vec<Scalar>) -> [Scalar; N] {
 /// All operands combined from left to right.
 pub fn fold(op: BinaryOp, operands: Vec<Scalar>) -> Scalar {
     operands.into_iter().reduce(|left, right| left.binary(op, right)).expect("inference found an input")
+}
+
+/// At most as many tensors as one statement combines: the first so many are combined first, where there are more.
+pub fn folded(op: BinaryOp, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<Option<TensorId>> {
+    let mut left = inputs.to_vec();
+    while left.len() > MOST_OPERANDS {
+        let rest = left.split_off(MOST_OPERANDS);
+        let element = program.ty(left[0].expect("an element-wise input is present")).element;
+        let combined = broadcast::map(&left, program, element, |operands| fold(op, operands));
+        left = std::iter::once(Some(combined)).chain(rest).collect();
+    }
+    left
 }
 
 /// The same type, if it is floating point.

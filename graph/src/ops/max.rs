@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::elementwise::{ElementWise, MOST_OPERANDS, fold, number};
+use super::elementwise::{ElementWise, fold, number};
 use super::{AttributeError, AttributeReader, InferError};
 use crate::expr::{BinaryOp, Scalar};
 use crate::types::ElementType;
@@ -13,7 +13,8 @@ pub struct Max;
 
 impl ElementWise for Max {
     const NAME: &'static str = "Max";
-    const INPUTS: RangeInclusive<usize> = 1..=MOST_OPERANDS;
+    const INPUTS: RangeInclusive<usize> = 1..=usize::MAX;
+    const FOLDS: Option<BinaryOp> = Some(BinaryOp::Maximum);
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)

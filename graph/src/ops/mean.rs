@@ -2,29 +2,38 @@
 
 use std::ops::RangeInclusive;
 
-use super::elementwise::{ElementWise, MOST_OPERANDS, floating, fold};
-use super::{AttributeError, AttributeReader, InferError};
+use super::elementwise::{floating, fold, folded};
+use super::{AttributeError, AttributeReader, Context, InferError, Operator, broadcast};
 use crate::expr::{BinaryOp, Scalar};
-use crate::types::ElementType;
+use crate::program::{ProgramBuilder, TensorId};
+use crate::types::{TensorType, ValueType};
 
 /// The mean of any number of inputs, element-wise, broadcast.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mean;
 
-impl ElementWise for Mean {
+impl Operator for Mean {
     const NAME: &'static str = "Mean";
-    const INPUTS: RangeInclusive<usize> = 1..=MOST_OPERANDS;
+    const INPUTS: RangeInclusive<usize> = 1..=usize::MAX;
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)
     }
 
-    fn element(&self, input: ElementType) -> Result<ElementType, InferError> {
-        floating(input)
+    fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+        let TensorType { element, shape } = broadcast::infer(context)?;
+        Ok(vec![TensorType { element: floating(element)?, shape }.into()])
     }
 
-    fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        broadcast::dimension(context, input, dimension)
+    }
+
+    fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        let element = context.accepted(0).element;
         let count = Scalar::literal(element, inputs.len() as f64);
-        fold(BinaryOp::Add, inputs).binary(BinaryOp::Divide, count)
+        let few = folded(BinaryOp::Add, inputs, program);
+        let mean = |operands| fold(BinaryOp::Add, operands).binary(BinaryOp::Divide, count);
+        vec![broadcast::map(&few, program, element, mean)]
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::elementwise::{ElementWise, MOST_OPERANDS, fold, number};
+use super::elementwise::{ElementWise, fold, number};
 use super::{AttributeError, AttributeReader, InferError};
 use crate::expr::{BinaryOp, Scalar};
 use crate::types::ElementType;
@@ -13,7 +13,8 @@ pub struct Min;
 
 impl ElementWise for Min {
     const NAME: &'static str = "Min";
-    const INPUTS: RangeInclusive<usize> = 1..=MOST_OPERANDS;
+    const INPUTS: RangeInclusive<usize> = 1..=usize::MAX;
+    const FOLDS: Option<BinaryOp> = Some(BinaryOp::Minimum);
 
     fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self)

@@ -57,6 +57,12 @@ impl HostIndexChecks {
         self.0.is_empty()
     }
 
+    /// Whether the values that a read has between these two all name places.
+    pub(super) fn hold(&self, read: ReadId, (least, most): (i64, i64)) -> bool {
+        let mut own = self.0.iter().filter(|check| check.index.read == read);
+        own.all(|HostIndexCheck { index, .. }| [least, most].iter().all(|&value| index.place(value).is_some()))
+    }
+
     /// Checks the values that a read has along a run, where `at` gives an index' value at a lane.
     pub(super) fn check(&self, read: ReadId, values: &[i64], at: impl Fn(&Index, usize) -> i64, faults: &IndexFaults) {
         for HostIndexCheck { index, check, element, guard } in self.0.iter().filter(|check| check.index.read == read) {

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use warpweave::compiler::{CompileOptions, compile};
-use warpweave::graph::TensorProgram;
 use warpweave::graph::expr::{BinaryOp, Reducer, UnaryOp};
 use warpweave::graph::program::TensorId;
+use warpweave::graph::program::text as programs;
 use warpweave::graph::reference::evaluate;
+use warpweave::graph::text::Tensors;
+use warpweave::graph::{Tensor, TensorProgram};
 use warpweave::plan::plan::RTask;
 use warpweave::runtime::host::{HostSession, pack_weights};
 use warpweave_tests::machine::assert_close;
@@ -22,6 +24,7 @@ pub fn add(suite: &mut Suite) {
         suite.trial(format!("{} on host runs its plan", model.name), move || runs_its_plan(&model.program()));
     }
     suite.trial("a row's epilogue reads memory on host", root_mean_square);
+    suite.trial("elements at named places on host", gathers);
     suite.trial("a ResNet-50 of 224 pixels on host within two seconds", resnet);
 }
 
@@ -45,6 +48,46 @@ fn runs_its_plan(program: &TensorProgram) {
         assert_eq!(ran, planned.collect::<BTreeSet<RTask>>());
     }
     assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "the number of threads changes no bit");
+}
+
+/// Reads at places that stay along rows, change along them, move beside axes, or are named by several elements.
+const GATHERS: [&str; 8] = [
+    "[a0<300, a1<70] x0[place(x1[a0], 50), a1]",
+    "[a0<70, a1<300] x0[place(x1[a1], 50), a0]",
+    "[a0<3, a1<300] x0[place(x1[50*a0 + a1], 20) + 10, a0 + 2]",
+    "[a0<20, a1<30] x0[a1 + place(x1[a0], 20), place(x1[a1 + 20], 70)]",
+    "[a0<40, a1<90] x0[place(x1[2*a0 + a1], 50), place(x1[a0 + a1], 70)]",
+    "[a0<300] x0[place(x1[a0], 50), -place(x1[-a0 + 299], 70) + 69]",
+    "[a0<300, a1<2] (a0 + a1 in 1..300 ? x0[place(x1[a0], 50), a1] : 0.0)",
+    "[a0<65, a1<65] (a0 + 2*a1 in 3..150 ? x0[place(x1[a0 + a1], 50), a0] : 0.0)",
+];
+
+fn gathers() {
+    for expr in GATHERS {
+        for (element, zero) in [("f32", "0.0"), ("u8", "0_u8"), ("i16", "0_i16"), ("i64", "0_i64")] {
+            for index in ["i64", "i32", "u8"] {
+                let expr = expr.replace(": 0.0", &format!(": {zero}"));
+                let extents: Vec<&str> = expr[1..].split(']').next().unwrap_or("").split(", ").collect();
+                let extents: Vec<&str> = extents.iter().filter_map(|axis| axis.split('<').nth(1)).collect();
+                let shape = extents.join("x");
+                let text = format!(
+                    "program\nt0: {element}[50x70] = input 0\nt1: {index}[400] = input 1\n\
+                     e0 (t0, t1) -> t2: {element}[{shape}] = {expr}\noutput t2 \"y\"\n"
+                );
+                let program = programs::parse(&text, &Tensors::new()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+                let compiled = compile(&program, &CompileOptions::host()).expect("the gather compiles");
+                let mut session = HostSession::new(&compiled.plan, Vec::new().into(), 2).expect("the plan folds");
+                let random = &mut Random::new(11);
+                let below = if index == "u8" { 0 } else { 20 };
+                let places = (0..400).map(|_| random.below(20 + below) as i64 - below as i64).collect::<Vec<i64>>();
+                let types = program.inputs.iter().map(|&input| program.tensors[input].ty.clone());
+                let mut inputs: Vec<_> = types.map(|ty| random::tensor(random, &ty)).collect();
+                inputs[1] = Tensor::from_i64(inputs[1].ty().clone(), &places);
+                let found = session.run(&inputs).unwrap_or_else(|error| panic!("{error}\n{text}"));
+                assert!(found == evaluate(&program, &inputs).expect("the indices are good"), "{text}");
+            }
+        }
+    }
 }
 
 fn resnet() {

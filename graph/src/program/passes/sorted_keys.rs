@@ -1,18 +1,27 @@
 //! Reductions that compare each of many places with each of many keys, by sorting.
 //!
 //! Places and keys are sorted together, stably and places first. So a place stands behind the keys below it, and before those
-//! that are equal to it.
+//! that are equal to it. Where an axis decides about the keys, each of its points is a row that is sorted by itself.
+
+use std::collections::BTreeSet;
 
 use super::rebuild::Rebuild;
-use crate::expr::{Axis, AxisId, AxisKind, BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar, TensorExpr};
+use crate::arena::Id;
+use crate::expr::parts::{alone, axes_of, identity};
+use crate::expr::{
+    Atom, AxisId, BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar, TensorExpr, merge_operands, substitute,
+};
 use crate::ops::keyed_sums::{self, KEY};
 use crate::ops::{compose, ordering};
 use crate::procedure::sort::Direction;
-use crate::program::{Definition, ProgramBuilder, TensorId, TensorProgram};
+use crate::program::{Definition, ProgramBuilder, Statement, TensorId, TensorProgram};
 use crate::types::{ElementType, TensorType};
 
-/// Most pairs of a place and a key that are compared: as many take a processor as long as sorting the places and keys.
+/// Most pairs of a place and a key of a row that are compared: as many take a processor as long as sorting the places and keys.
 const MOST_PAIRS: usize = 1 << 16;
+
+/// Most reads of keys that are computed anew to find that they are those of several rows.
+const MOST_READS: usize = 16;
 
 /// The program with reductions over pairs of places and keys by sorting. Sums are taken in the order of the keys.
 pub fn sort_keys(program: &TensorProgram) -> TensorProgram {
@@ -20,15 +29,12 @@ pub fn sort_keys(program: &TensorProgram) -> TensorProgram {
     let mut rebuild = Rebuild::new(program);
     for statement in program.statements.values() {
         let found = match &statement.definition {
-            Definition::Compute(expr) => {
-                Keyed::of(expr).filter(|keyed| keyed.places.saturating_mul(keyed.keys) > MOST_PAIRS)
-            }
+            Definition::Compute(expr) => Keyed::of(expr).filter(Keyed::pays),
             Definition::Opaque(_) | Definition::Concat { .. } => None,
         };
         match found {
             Some(keyed) => {
-                let operands = [keyed.operand, keyed.slices].map(|operand| rebuild.map(statement.operands[operand]));
-                rebuild.append(statement, |builder| keyed.append(builder, operands));
+                keyed.append(program, statement, &mut rebuild);
                 sorted = true;
             }
             None => _ = rebuild.keep(statement),
@@ -39,142 +45,291 @@ pub fn sort_keys(program: &TensorProgram) -> TensorProgram {
 }
 
 /// What is found of the keys for each place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 enum Wanted {
     /// The number of the last key that is equal to it, or −1.
     Last,
-    /// How many keys are below it, at most one less than there are.
+    /// How many keys are below it.
     Below,
-    /// The sum of the slices of the keys that are equal to it; a slice has so many elements.
-    Sum { element: ElementType, width: usize },
+    /// The slices of the keys that are equal to it, combined.
+    Combined(Reducer, Scalar),
 }
 
-/// A reduction of so many keys for each of so many places.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A reduction of the keys along one axis for each of the places along another.
+#[derive(Clone, PartialEq, Debug)]
 struct Keyed {
+    expr: TensorExpr,
     wanted: Wanted,
+    place: AxisId,
+    key: AxisId,
+    /// The key, at the points of all axes but the places'.
+    named: Scalar,
+}
+
+/// What has been appended of a reduction: its keys, row by row, and their axes.
+struct Rows {
+    keys: TensorId,
+    rows: Vec<AxisId>,
     places: usize,
-    keys: usize,
-    /// The operand with the keys.
-    operand: usize,
-    /// The operand with the slices, if there are any.
-    slices: usize,
+    count: usize,
 }
 
 impl Keyed {
     fn of(expr: &TensorExpr) -> Option<Self> {
-        let axes: Vec<(AxisId, &Axis)> = expr.axes.iter().collect();
-        let (&(place, of_place), rest) = axes.split_first()?;
-        let (&(key, of_key), inner) = rest.split_last()?;
-        if of_place.kind != AxisKind::Parallel
-            || of_key.kind != AxisKind::Reduced
-            || expr.element != expr.body_element()
-        {
+        let mut reduced = expr.reduced();
+        let (Some(key), None) = (reduced.next(), reduced.next()) else { return None };
+        let (reducer, element) = (expr.reducer?, expr.body_element());
+        let found = |wanted, [named, own]: [&Scalar; 2]| {
+            let Scalar::Index(place, KEY) = own else { return None };
+            let keyed = Self { expr: expr.clone(), wanted, place: place.as_axis()?, key, named: named.clone() };
+            Some(keyed)
+        };
+        let keyed = match &expr.body {
+            Scalar::Select(goes, then, otherwise) => {
+                let Scalar::Binary(BinaryOp::Equal, named, own) = &**goes else { return None };
+                let is_number = element == KEY && **then == Scalar::Index(Index::axis(key), KEY);
+                let wanted = match reducer {
+                    Reducer::Maximum if is_number && **otherwise == Scalar::literal(KEY, -1.0) => Wanted::Last,
+                    _ if **otherwise == Scalar::Literal(reducer.identity(element)) => {
+                        Wanted::Combined(reducer, (**then).clone())
+                    }
+                    _ => return None,
+                };
+                found(wanted, [named, own])?
+            }
+            Scalar::Cast(_, below) if element == KEY && reducer == Reducer::Sum => {
+                let Scalar::Binary(BinaryOp::Less, named, own) = &**below else { return None };
+                found(Wanted::Below, [named, own])?
+            }
+            Scalar::Read(_) => Self::of_guarded(expr, reducer, key)?,
+            _ => return None,
+        };
+        keyed.is_apart().then_some(keyed)
+    }
+
+    /// A sum of what is read where a key is equal to a place.
+    fn of_guarded(expr: &TensorExpr, reducer: Reducer, key: AxisId) -> Option<Self> {
+        let Scalar::Read(slice) = expr.body else { return None };
+        let read = &expr.reads[slice];
+        let [condition] = read.guard.conditions() else { return None };
+        let is_equality = (condition.lower, condition.upper, condition.index.offset()) == (0, 1, 0);
+        let (place, named) = match condition.index.terms() {
+            [(Atom::Axis(place), -1), (named @ Atom::Indirect(_), 1)]
+            | [(Atom::Axis(place), 1), (named @ Atom::Indirect(_), -1)] => (*place, named.clone()),
+            _ => return None,
+        };
+        if !is_equality || read.fill != reducer.identity(read.fill.element()) {
             return None;
         }
-        let is_number = |scalar: &Scalar, axis: AxisId| *scalar == Scalar::Index(Index::axis(axis), KEY);
-        let read_at = |scalar: &Scalar, axes: &[AxisId]| {
-            let Scalar::Read(read) = scalar else { return None };
-            let read = &expr.reads[*read];
-            let is_plain = read.guard.is_always() && read.index.len() == axes.len();
-            let is_at = read.index.iter().zip(axes).all(|(index, &axis)| *index == Index::axis(axis));
-            (is_plain && is_at).then_some(read.operand)
-        };
-        let found = |wanted, operand: usize, slices: usize| {
-            let is_key = expr.operands[operand].element == KEY;
-            let (places, keys) = (of_place.extent, of_key.extent);
-            is_key.then_some(Self { wanted, places, keys, operand, slices })
-        };
-        match (&expr.body, expr.reducer, &expr.epilogue, inner) {
-            (Scalar::Select(goes, then, otherwise), Some(reducer), None, inner) => {
-                let Scalar::Binary(BinaryOp::Equal, named, own) = &**goes else { return None };
-                let operand = read_at(named, &[key]).filter(|_| is_number(own, place))?;
-                let is_none = |value: f64| **otherwise == Scalar::literal(expr.element, value);
-                match (reducer, inner) {
-                    (Reducer::Maximum, []) if expr.element == KEY && is_number(then, key) && is_none(-1.0) => {
-                        found(Wanted::Last, operand, operand)
-                    }
-                    (Reducer::Sum, &[(inner, axis)]) if axis.kind == AxisKind::Parallel && is_none(0.0) => {
-                        let slices = read_at(then, &[key, inner])?;
-                        let wanted = Wanted::Sum { element: expr.element, width: axis.extent };
-                        let is_exact = !expr.element.is_float() || expr.element.bits() >= 32;
-                        let is_stored = expr.operands[slices].element == expr.element;
-                        found(wanted, operand, slices).filter(|_| is_exact && is_stored)
-                    }
-                    _ => None,
-                }
+        let mut expr = expr.clone();
+        expr.reads[slice].guard = Guard::always();
+        let wanted = Wanted::Combined(reducer, Scalar::Read(slice));
+        Some(Self { expr, wanted, place, key, named: Scalar::Index(Index::of(named), KEY) })
+    }
+
+    /// Whether keys and slices do not depend on the place, and the reduced value is stored, or what only it decides about.
+    fn is_apart(&self) -> bool {
+        let Self { expr, wanted, place, key, named } = self;
+        let is_free = |scalar: &Scalar| !axes_of(expr, scalar).contains(place);
+        let is_own = match wanted {
+            Wanted::Last | Wanted::Below => true,
+            Wanted::Combined(reducer, slice) => {
+                let element = expr.body_element();
+                let is_rounded = match reducer {
+                    Reducer::Sum | Reducer::Product => element.is_float() && element.bits() < 32,
+                    Reducer::Maximum | Reducer::Minimum => false,
+                };
+                is_free(slice) && !is_rounded
             }
-            (Scalar::Cast(_, below), Some(Reducer::Sum), Some(epilogue), []) if expr.element == KEY => {
-                let Scalar::Binary(BinaryOp::Less, named, own) = &**below else { return None };
-                let operand = read_at(named, &[key]).filter(|_| is_number(own, place))?;
-                let last = Scalar::Literal(Literal::integer(KEY, of_key.extent as i64 - 1));
-                let is_capped = *epilogue == Scalar::Reduced.binary(BinaryOp::Minimum, last);
-                found(Wanted::Below, operand, operand).filter(|_| is_capped)
+        };
+        let of_reduced =
+            expr.epilogue.iter().all(|scalar| expr.reads_of(scalar).is_empty() && axes_of(expr, scalar).is_empty());
+        let is_key = expr.element_of(named) == KEY && axes_of(expr, named).contains(key);
+        is_own && of_reduced && is_key && is_free(named) && place != key
+    }
+
+    fn pays(&self) -> bool {
+        let [places, keys] = [self.place, self.key].map(|axis| self.expr.axes[axis].extent);
+        places.saturating_mul(keys) > MOST_PAIRS
+    }
+
+    fn append(&self, program: &TensorProgram, statement: &Statement, rebuild: &mut Rebuild) {
+        let (named, of_named) = self.keys(program, &statement.operands);
+        let of_axes = axes_of(&named, &named.body);
+        let rows: Vec<AxisId> = self.expr.parallel().filter(|axis| of_axes.contains(axis)).collect();
+        let others: Vec<AxisId> =
+            self.expr.parallel().filter(|axis| *axis != self.place && !rows.contains(axis)).collect();
+        let along = [&rows[..], &[self.key]].concat();
+        let keys = part(&named, &named.body, &along, &of_named);
+        let slices = match &self.wanted {
+            Wanted::Combined(_, slice) => {
+                Some(part(&self.expr, slice, &[&along[..], &others].concat(), &statement.operands))
             }
-            _ => None,
+            Wanted::Last | Wanted::Below => None,
+        };
+        let [keys, slices] = [Some(keys), slices].map(|part| {
+            part.map(|(expr, of)| (expr, of.into_iter().map(|tensor| rebuild.map(tensor)).collect::<Vec<_>>()))
+        });
+        rebuild.append(statement, |builder| {
+            let keys = keys.map(|part| computed(builder, part)).expect("a reduction has keys");
+            let slices = slices.map(|part| computed(builder, part));
+            let [places, count] = [self.place, self.key].map(|axis| self.expr.axes[axis].extent);
+            let rows = Rows { keys, rows, places, count };
+            let (found, dimensions) = self.found(builder, &rows, slices, &others);
+            self.arranged(builder, found, &dimensions)
+        });
+    }
+
+    /// The keys at the points of all axes. Where what moved or computed them shows that fewer axes decide, they are computed anew.
+    fn keys(&self, program: &TensorProgram, operands: &[TensorId]) -> (TensorExpr, Vec<TensorId>) {
+        let all: Vec<AxisId> = self.expr.axes.ids().collect();
+        let own = part(&self.expr, &self.named, &all, operands);
+        let (mut expr, mut operands) = own.clone();
+        while let Some(next) =
+            with_producer(program, &expr, &operands).filter(|(expr, _)| expr.reads.len() <= MOST_READS)
+        {
+            (expr, operands) = next;
+        }
+        let axes = |expr: &TensorExpr| -> BTreeSet<AxisId> { axes_of(expr, &expr.body) };
+        if axes(&expr).len() < axes(&own.0).len() && axes(&expr).contains(&self.key) { (expr, operands) } else { own }
+    }
+
+    /// Appends what is found, and tells the axes of its dimensions.
+    fn found(
+        &self,
+        builder: &mut ProgramBuilder,
+        rows: &Rows,
+        slices: Option<TensorId>,
+        others: &[AxisId],
+    ) -> (TensorId, Vec<AxisId>) {
+        let own = [&rows.rows[..], &[self.place]].concat();
+        match (&self.wanted, slices) {
+            (Wanted::Combined(reducer, _), Some(slices)) => {
+                let dimensions = [&own[..], others].concat();
+                let shape: Vec<usize> = dimensions.iter().map(|&axis| self.expr.axes[axis].extent).collect();
+                let table = TensorType::new(self.expr.body_element(), shape);
+                let found = keyed_sums::scatter(builder, &table, rows.rows.len(), *reducer, [slices, rows.keys]);
+                (found, dimensions)
+            }
+            (Wanted::Below, _) => (rows.below(builder), own),
+            (Wanted::Last | Wanted::Combined(..), _) => (rows.last(builder), own),
         }
     }
 
-    fn append(self, program: &mut ProgramBuilder, [keys, slices]: [TensorId; 2]) -> TensorId {
-        match self.wanted {
-            Wanted::Sum { element, width } => {
-                let table = TensorType::new(element, [self.places, width]);
-                keyed_sums::scatter_add(program, &table, 0, [slices, keys])
-            }
-            Wanted::Below => {
-                let [_, stands] = self.joined(program, keys);
-                let last = Scalar::Literal(Literal::integer(KEY, self.keys as i64 - 1));
-                let mut expr = ExprBuilder::new();
-                let place = expr.parallel(self.places);
-                let operand = expr.operand(program.ty(stands));
-                let stands_at = expr.read(operand, vec![Index::axis(place)]).cast(ElementType::I64, KEY);
-                let below = stands_at.binary(BinaryOp::Subtract, Scalar::Index(Index::axis(place), KEY));
-                program.compute(expr.map(KEY, below.binary(BinaryOp::Minimum, last)), &[stands])
-            }
-            Wanted::Last => {
-                let [order, stands] = self.joined(program, keys);
-                let before = self.before_the_next(program, stands);
-                let mut expr = ExprBuilder::new();
-                let place = expr.parallel(self.places);
-                let [before_at, order_at] = [before, order].map(|tensor| expr.operand(program.ty(tensor)));
-                let before_read = expr.read(before_at, vec![Index::axis(place)]);
-                let stands = expr.indirect(&before_read, self.places + self.keys);
-                let found = expr.read(order_at, vec![stands]).cast(ElementType::I64, KEY);
-                let first = Scalar::Literal(Literal::integer(KEY, self.places as i64));
-                let number = found.clone().binary(BinaryOp::Subtract, first.clone());
-                let none = Scalar::literal(KEY, -1.0);
-                let body = found.binary(BinaryOp::Less, first).select(none, number);
-                program.compute(expr.map(KEY, body), &[before, order])
-            }
-        }
+    /// Appends what was found, whose dimensions are of these axes, as the expression stores it.
+    fn arranged(&self, builder: &mut ProgramBuilder, found: TensorId, dimensions: &[AxisId]) -> TensorId {
+        let mut expr = ExprBuilder::new();
+        let axes = expr.parallels(&self.expr.output().shape);
+        let operand = expr.operand(builder.ty(found));
+        let index = dimensions.iter().map(|axis| Index::axis(axes[axis.index()])).collect();
+        let value = expr.read(operand, index);
+        let body = match &self.expr.epilogue {
+            None => value,
+            Some(epilogue) => epilogue.map_leaves(&mut |leaf| match leaf {
+                Scalar::Reduced => value.clone(),
+                other => other.clone(),
+            }),
+        };
+        computed(builder, (expr.map(self.expr.element, body), vec![found]))
+    }
+}
+
+impl Rows {
+    /// The axes of a new expression over the rows and so many points.
+    fn axes(&self, builder: &ProgramBuilder, expr: &mut ExprBuilder, points: usize) -> Vec<Index> {
+        let rows = &builder.ty(self.keys).shape[..self.rows.len()];
+        expr.parallels(&[rows, &[points]].concat()).into_iter().map(Index::axis).collect()
+    }
+
+    fn with_last(own: &[Index], last: Index) -> Vec<Index> {
+        own[..own.len() - 1].iter().cloned().chain([last]).collect()
+    }
+
+    /// Appends how many keys are below each place.
+    fn below(&self, builder: &mut ProgramBuilder) -> TensorId {
+        let [_, stands] = self.joined(builder);
+        let mut expr = ExprBuilder::new();
+        let own = self.axes(builder, &mut expr, self.places);
+        let operand = expr.operand(builder.ty(stands));
+        let stands_at = expr.read(operand, own.clone()).cast(ElementType::I64, KEY);
+        let place = Scalar::Index(own[self.rows.len()].clone(), KEY);
+        builder.compute(expr.map(KEY, stands_at.binary(BinaryOp::Subtract, place)), &[stands])
+    }
+
+    /// Appends the number of the last key that is equal to each place, or −1: it stands before the next place.
+    fn last(&self, builder: &mut ProgramBuilder) -> TensorId {
+        let [order, stands] = self.joined(builder);
+        let mut expr = ExprBuilder::new();
+        let own = self.axes(builder, &mut expr, self.places);
+        let operand = expr.operand(builder.ty(stands));
+        let next = expr.read(operand, Self::with_last(&own, own[self.rows.len()].plus(1)));
+        let one = Scalar::Literal(Literal::integer(ElementType::I64, 1));
+        let before = expr.map(ElementType::I64, next.binary(BinaryOp::Subtract, one));
+        let before = builder.compute(before, &[stands]);
+        let mut expr = ExprBuilder::new();
+        let own = self.axes(builder, &mut expr, self.places);
+        let [before_at, order_at] = [before, order].map(|tensor| expr.operand(builder.ty(tensor)));
+        let before_read = expr.read(before_at, own.clone());
+        let stands = expr.indirect(&before_read, self.marks() + self.count);
+        let found = expr.read(order_at, Self::with_last(&own, stands)).cast(ElementType::I64, KEY);
+        let first = Scalar::Literal(Literal::integer(KEY, self.marks() as i64));
+        let number = found.clone().binary(BinaryOp::Subtract, first.clone());
+        let none = Scalar::literal(KEY, -1.0);
+        let body = found.binary(BinaryOp::Less, first).select(none, number);
+        builder.compute(expr.map(KEY, body), &[before, order])
+    }
+
+    /// How many places are sorted: those that there are, and one more before the keys that are above all.
+    fn marks(&self) -> usize {
+        self.places + 1
     }
 
     /// Appends places and keys, in this order, sorted together: the order, and where in it each of them stands.
-    fn joined(self, program: &mut ProgramBuilder, keys: TensorId) -> [TensorId; 2] {
+    fn joined(&self, builder: &mut ProgramBuilder) -> [TensorId; 2] {
         let mut expr = ExprBuilder::new();
-        let all = expr.parallel(self.places + self.keys);
-        let own = Scalar::Index(Index::axis(all), KEY);
-        let behind = Index::axis(all).plus(-(self.places as i64));
-        let guard = expr.guard(Guard::always(), behind.clone(), 0, self.keys as i64);
-        let operand = expr.operand(program.ty(keys));
-        let key = expr.guarded_read(operand, vec![behind], guard, Literal::integer(KEY, 0));
-        let is_place = own.clone().binary(BinaryOp::Less, Scalar::Literal(Literal::integer(KEY, self.places as i64)));
-        let joined = program.compute(expr.map(KEY, is_place.select(own, key)), &[keys]);
-        let order = ordering::by_keys(program, vec![joined], Direction::Ascending);
-        let numbers = compose::cast(program, order, KEY);
-        [order, ordering::by_keys(program, vec![numbers], Direction::Ascending)]
+        let all = self.axes(builder, &mut expr, self.marks() + self.count);
+        let at = &all[self.rows.len()];
+        let own = Scalar::Index(at.clone(), KEY);
+        let behind = at.plus(-(self.marks() as i64));
+        let guard = expr.guard(Guard::always(), behind.clone(), 0, self.count as i64);
+        let operand = expr.operand(builder.ty(self.keys));
+        let index = Self::with_last(&all, behind);
+        let key = expr.guarded_read(operand, index, guard, Literal::integer(KEY, 0));
+        let marks = Scalar::Literal(Literal::integer(KEY, self.marks() as i64));
+        let is_place = own.clone().binary(BinaryOp::Less, marks);
+        let joined = builder.compute(expr.map(KEY, is_place.select(own, key)), &[self.keys]);
+        let order = ordering::by_keys(builder, vec![joined], Direction::Ascending);
+        let numbers = compose::cast(builder, order, KEY);
+        [order, ordering::by_keys(builder, vec![numbers], Direction::Ascending)]
     }
+}
 
-    /// Appends, for each place, the number before that where the next place stands.
-    fn before_the_next(self, program: &mut ProgramBuilder, stands: TensorId) -> TensorId {
-        let mut expr = ExprBuilder::new();
-        let place = expr.parallel(self.places);
-        let next = Index::axis(place).plus(1);
-        let guard = expr.guard(Guard::always(), next.clone(), 0, self.places as i64);
-        let operand = expr.operand(program.ty(stands));
-        let end = Literal::integer(ElementType::I64, (self.places + self.keys) as i64);
-        let next = expr.guarded_read(operand, vec![next], guard, end);
-        let one = Scalar::Literal(Literal::integer(ElementType::I64, 1));
-        program.compute(expr.map(ElementType::I64, next.binary(BinaryOp::Subtract, one)), &[stands])
+/// A scalar of an expression over some of its axes, with the operands that it reads.
+fn part(expr: &TensorExpr, scalar: &Scalar, axes: &[AxisId], operands: &[TensorId]) -> (TensorExpr, Vec<TensorId>) {
+    merge_operands(&alone(expr, scalar.clone(), axes), operands)
+}
+
+/// An expression with one of its operands computed where it is read; `None` if no statement without reduction defines one.
+fn with_producer(
+    program: &TensorProgram,
+    expr: &TensorExpr,
+    operands: &[TensorId],
+) -> Option<(TensorExpr, Vec<TensorId>)> {
+    operands.iter().enumerate().find_map(|(position, &operand)| {
+        let statement = &program.statements[program.producer(operand)?];
+        let Definition::Compute(producer) = &statement.definition else { return None };
+        let inlined = substitute::inline(expr, position, producer)?;
+        let mut all = operands.to_vec();
+        all.remove(position);
+        all.extend(&statement.operands);
+        Some(merge_operands(&inlined, &all))
+    })
+}
+
+/// Appends an expression, unless it is one of its operands.
+fn computed(builder: &mut ProgramBuilder, (expr, operands): (TensorExpr, Vec<TensorId>)) -> TensorId {
+    match identity(&expr) {
+        Some(same) => operands[same],
+        None => builder.compute(expr, &operands),
     }
 }

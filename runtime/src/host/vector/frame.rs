@@ -154,6 +154,21 @@ impl Frame {
         }
     }
 
+    /// The least and the greatest of the first values of a register of integers.
+    pub(crate) fn range(&self, slot: Slot, lanes: usize) -> (i64, i64) {
+        fn of<T: Number + Ord>(values: &[T]) -> (T, T) {
+            values.iter().fold((values[0], values[0]), |(least, most), &value| (least.min(value), most.max(value)))
+        }
+        match slot.kind {
+            Kind::Word => {
+                let (least, most) = of(&self.values::<i32>(slot)[..lanes]);
+                (least.into(), most.into())
+            }
+            Kind::Long => of(&self.values::<i64>(slot)[..lanes]),
+            Kind::Single | Kind::Double => unreachable!("indices are integers"),
+        }
+    }
+
     /// A register's value at a point; of integers.
     pub(crate) fn integer(&self, slot: Slot, lane: usize) -> i64 {
         let lane = if slot.is_uniform { 0 } else { lane };

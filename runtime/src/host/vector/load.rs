@@ -9,7 +9,9 @@ use super::arithmetic::halves;
 use super::arithmetic::mathematics::{single_of_bfloat, single_of_half};
 use super::arithmetic::processor::{Processor, vectorised};
 use super::frame::{Frame, Kind, Number, Slot};
+use super::gather::Gather;
 use super::place::{Bounds, Chunk, Here, Indirect, LaneAxes, Place};
+use super::segment::Segment;
 use crate::host::indices::HostIndexChecks;
 use crate::host::memory::{Base, HostSpace, Memory, SINGLE_BYTES};
 
@@ -25,6 +27,20 @@ pub(crate) struct Load {
     pub(crate) fill: Literal,
     /// Whether elements name places, which are checked.
     pub(crate) is_checked: bool,
+    /// How the elements lie, if each is found by itself and all of them are read.
+    pub(crate) gather: Option<Gather>,
+}
+
+/// Most elements that are found before they are loaded.
+const GATHERED: usize = 64;
+
+/// Where elements lie, in bytes of a space.
+#[derive(Clone, Copy)]
+enum Lie<'l> {
+    /// One after another.
+    Line { offset: i64, stride: i64 },
+    /// Each at a place of its own.
+    At(&'l [i64]),
 }
 
 /// Where a load takes place.
@@ -43,13 +59,27 @@ impl Load {
         self.position.is_uniform() && self.guard.iter().all(|bounds| bounds.place.is_uniform())
     }
 
+    /// Whether its values are the same for all columns of a row.
+    pub(crate) fn is_still(&self) -> bool {
+        self.position.is_still() && self.guard.iter().all(|bounds| bounds.place.is_still())
+    }
+
+    /// The same where these reads name places.
+    pub(crate) fn at_named(self, lanes: LaneAxes, indirect: &Indirect) -> Self {
+        let gather = match &self.position {
+            Place::Scattered(index) if self.guard.is_empty() => Gather::new(index, lanes, indirect),
+            Place::Scattered(_) | Place::Line(_) => None,
+        };
+        Self { gather, ..self }
+    }
+
     /// Loads a chunk's values.
     pub(crate) fn run(&self, to: Slot, at: &At, frame: &mut Frame) {
         match to.kind {
-            Kind::Single => self.run_as::<f32>(to, at, frame, self.fill.to_f64() as f32, load_singles),
-            Kind::Double => self.run_as::<f64>(to, at, frame, self.fill.to_f64(), load_doubles),
-            Kind::Word => self.run_as::<i32>(to, at, frame, self.fill.to_i64() as i32, load_words),
-            Kind::Long => self.run_as::<i64>(to, at, frame, self.fill.to_i64(), load_longs),
+            Kind::Single => self.run_as::<f32>(to, at, frame, self.fill.to_f64() as f32, singles),
+            Kind::Double => self.run_as::<f64>(to, at, frame, self.fill.to_f64(), doubles),
+            Kind::Word => self.run_as::<i32>(to, at, frame, self.fill.to_i64() as i32, words),
+            Kind::Long => self.run_as::<i64>(to, at, frame, self.fill.to_i64(), longs),
         }
         if self.is_checked {
             self.check(to, at, frame);
@@ -62,7 +92,7 @@ impl Load {
         at: &At,
         frame: &mut Frame,
         fill: T,
-        load: impl Fn(Processor, &Memory, HostSpace, ElementType, i64, i64, &mut [T]),
+        load: impl Fn(Processor, &Memory, HostSpace, ElementType, Lie, &mut [T]),
     ) {
         let chunk = if to.is_uniform { Chunk::POINT } else { at.chunk };
         let mut out = frame.take::<T>(to);
@@ -76,7 +106,8 @@ impl Load {
             let is_one_run = line.row == chunk.columns as i64 * line.column;
             if self.guard.is_empty() && (is_one_run || chunk.rows == 1) {
                 let count = chunk.lanes();
-                load(processor, at.memory, self.space, self.element, first, step, &mut out[..count]);
+                let lie = Lie::Line { offset: first, stride: step };
+                load(processor, at.memory, self.space, self.element, lie, &mut out[..count]);
             } else {
                 for row in 0..chunk.rows {
                     let columns = (0, chunk.columns as i64);
@@ -90,50 +121,79 @@ impl Load {
                     let start = first + row as i64 * row_step + from * step;
                     let (from, to) = (from as usize, to as usize);
                     out[..from].fill(fill);
-                    load(processor, at.memory, self.space, self.element, start, step, &mut out[from..to]);
+                    let lie = Lie::Line { offset: start, stride: step };
+                    load(processor, at.memory, self.space, self.element, lie, &mut out[from..to]);
                     out[to..].fill(fill);
                 }
             }
-        } else {
+        } else if let Some(gather) = &self.gather {
+            let mut offsets = [0; GATHERED];
             for row in 0..chunk.rows {
-                let mut column = 0;
-                while column < chunk.columns {
+                for column in (0..chunk.columns).step_by(GATHERED) {
                     let lane = row * chunk.columns + column;
-                    let position = self.position.segment(&here, row, column, lane);
-                    let mut length = position.length.min((chunk.columns - column) as i64);
-                    let mut is_read = true;
-                    for bounds in &self.guard {
-                        let found = bounds.place.segment(&here, row, column, lane);
-                        length = length.min(found.length);
-                        let (from, to) = bounds.within(found.value, found.step, (0, length));
-                        // A segment ends where the condition changes.
-                        is_read &= from <= 0 && to > 0;
-                        length = if from <= 0 && to > 0 {
-                            to
-                        } else if from > 0 && from < to {
-                            from
-                        } else {
-                            length
-                        };
-                    }
-                    let out = &mut out[lane..][..length as usize];
-                    if is_read {
-                        let start = base + position.value * size;
-                        load(processor, at.memory, self.space, self.element, start, position.step * size, out);
-                    } else {
-                        out.fill(fill);
-                    }
-                    column += length as usize;
+                    let offsets = &mut offsets[..(chunk.columns - column).min(GATHERED)];
+                    gather.offsets(&here, [row, column, lane], [base, size], offsets);
+                    let out = &mut out[lane..][..offsets.len()];
+                    load(processor, at.memory, self.space, self.element, Lie::At(offsets), out);
                 }
             }
+        } else {
+            self.run_segments(&here, chunk, fill, &mut out, |position, out| {
+                let lie = Lie::Line { offset: base + position.value * size, stride: position.step * size };
+                load(processor, at.memory, self.space, self.element, lie, out);
+            });
         }
         frame.put(to, out);
     }
 
-    #[cold]
+    /// Loads the values of a chunk, segment by segment.
+    fn run_segments<T: Number>(
+        &self,
+        here: &Here,
+        chunk: Chunk,
+        fill: T,
+        out: &mut [T],
+        load: impl Fn(Segment, &mut [T]),
+    ) {
+        for row in 0..chunk.rows {
+            let mut column = 0;
+            while column < chunk.columns {
+                let lane = row * chunk.columns + column;
+                let position = self.position.segment(here, row, column, lane);
+                let mut length = position.length.min((chunk.columns - column) as i64);
+                let mut is_read = true;
+                for bounds in &self.guard {
+                    let found = bounds.place.segment(here, row, column, lane);
+                    length = length.min(found.length);
+                    let (from, to) = bounds.within(found.value, found.step, (0, length));
+                    // A segment ends where the condition changes.
+                    is_read &= from <= 0 && to > 0;
+                    length = if from <= 0 && to > 0 {
+                        to
+                    } else if from > 0 && from < to {
+                        from
+                    } else {
+                        length
+                    };
+                }
+                let out = &mut out[lane..][..length as usize];
+                if is_read {
+                    load(position, out);
+                } else {
+                    out.fill(fill);
+                }
+                column += length as usize;
+            }
+        }
+    }
+
     fn check(&self, to: Slot, at: &At, frame: &Frame) {
         let chunk = if to.is_uniform { Chunk::POINT } else { at.chunk };
         let here = Here { point: at.point, lanes: at.lanes, indirect: at.indirect, frame };
+        let lanes = if to.is_uniform { 1 } else { chunk.lanes() };
+        if at.checks.hold(self.read, frame.range(to, lanes)) {
+            return;
+        }
         for row in 0..chunk.rows {
             for column in 0..chunk.columns {
                 let lane = row * chunk.columns + column;
@@ -150,11 +210,20 @@ impl Load {
 fn each<const N: usize, T: Number>(
     memory: &Memory,
     space: HostSpace,
-    offset: i64,
-    stride: i64,
+    lie: Lie,
     out: &mut [T],
     decode: impl Fn([u8; N]) -> T,
 ) {
+    let (offset, stride) = match lie {
+        Lie::Line { offset, stride } => (offset, stride),
+        Lie::At(offsets) => {
+            for (out, &offset) in out.iter_mut().zip(offsets) {
+                let bytes = memory.bytes(space, offset, N).and_then(|bytes| bytes.first_chunk::<N>());
+                *out = bytes.map_or(T::default(), |bytes| decode(*bytes));
+            }
+            return;
+        }
+    };
     if stride == N as i64 {
         match memory.bytes(space, offset, N * out.len()) {
             Some(bytes) => {
@@ -182,62 +251,68 @@ pub(crate) fn load_singles(
     stride: i64,
     out: &mut [f32],
 ) {
+    singles(processor, memory, space, element, Lie::Line { offset, stride }, out);
+}
+
+fn singles(processor: Processor, memory: &Memory, space: HostSpace, element: ElementType, lie: Lie, out: &mut [f32]) {
     if element == ElementType::F32
+        && let Lie::Line { offset, stride } = lie
         && stride == SINGLE_BYTES as i64
         && let Some(values) = memory.singles(space, offset, out.len())
     {
         return out.copy_from_slice(values);
     }
     if element == ElementType::F16
+        && let Lie::Line { offset, stride } = lie
         && stride == element.bytes() as i64
         && let Some(bytes) = memory.bytes(space, offset, element.bytes() * out.len())
     {
         return halves::decode(processor, bytes.as_chunks().0, out);
     }
-    load_each(processor, memory, space, element, offset, stride, out);
+    load_each(processor, memory, space, element, lie, out);
 }
 
 vectorised! {
-fn load_each<I>(processor, memory: &Memory, space: HostSpace, element: ElementType, offset: i64, stride: i64, out: &mut [f32]) {
+fn load_each<I>(processor, memory: &Memory, space: HostSpace, element: ElementType, lie: Lie, out: &mut [f32]) {
     match element.class() {
-        Class::Float(FloatFormat::Half) => each(memory, space, offset, stride, out, |bytes| {
+        Class::Float(FloatFormat::Half) => each(memory, space, lie, out, |bytes| {
             single_of_half(u16::from_le_bytes(bytes))
         }),
-        Class::Float(FloatFormat::BFloat16) => each(memory, space, offset, stride, out, |bytes| {
+        Class::Float(FloatFormat::BFloat16) => each(memory, space, lie, out, |bytes| {
             single_of_bfloat(u16::from_le_bytes(bytes))
         }),
         Class::Float(FloatFormat::Minifloat(_) | FloatFormat::PowerOfTwo) => {
-            each(memory, space, offset, stride, out, |[code]| minifloat::decode(element, code) as f32);
+            each(memory, space, lie, out, |[code]| minifloat::decode(element, code) as f32);
         }
-        _ => each(memory, space, offset, stride, out, f32::from_le_bytes),
+        _ => each(memory, space, lie, out, f32::from_le_bytes),
     }
 }
 }
 
 vectorised! {
-fn load_doubles<I>(processor, memory: &Memory, space: HostSpace, _element: ElementType, offset: i64, stride: i64, out: &mut [f64]) {
-    each(memory, space, offset, stride, out, f64::from_le_bytes);
+fn doubles<I>(processor, memory: &Memory, space: HostSpace, _element: ElementType, lie: Lie, out: &mut [f64]) {
+    each(memory, space, lie, out, f64::from_le_bytes);
 }
 }
 
 vectorised! {
-fn load_words<I>(processor, memory: &Memory, space: HostSpace, element: ElementType, offset: i64, stride: i64, out: &mut [i32]) {
+fn words<I>(processor, memory: &Memory, space: HostSpace, element: ElementType, lie: Lie, out: &mut [i32]) {
     match (element.bits(), element.class()) {
-        (8, Class::Signed) => each(memory, space, offset, stride, out, |[code]| i32::from(code as i8)),
-        (8, Class::Unsigned) => each(memory, space, offset, stride, out, |[code]| i32::from(code)),
-        (16, Class::Signed) => each(memory, space, offset, stride, out, |bytes| i32::from(i16::from_le_bytes(bytes))),
-        (16, _) => each(memory, space, offset, stride, out, |bytes| i32::from(u16::from_le_bytes(bytes))),
-        (32, _) => each(memory, space, offset, stride, out, i32::from_le_bytes),
-        _ => each(memory, space, offset, stride, out, |[code]| wrap(element, i64::from(code)) as i32),
+        (8, Class::Signed) => each(memory, space, lie, out, |[code]| i32::from(code as i8)),
+        (8, Class::Unsigned) => each(memory, space, lie, out, |[code]| i32::from(code)),
+        (16, Class::Signed) => each(memory, space, lie, out, |bytes| i32::from(i16::from_le_bytes(bytes))),
+        (16, _) => each(memory, space, lie, out, |bytes| i32::from(u16::from_le_bytes(bytes))),
+        (32, _) => each(memory, space, lie, out, i32::from_le_bytes),
+        _ => each(memory, space, lie, out, |[code]| wrap(element, i64::from(code)) as i32),
     }
 }
 }
 
 vectorised! {
-fn load_longs<I>(processor, memory: &Memory, space: HostSpace, element: ElementType, offset: i64, stride: i64, out: &mut [i64]) {
+fn longs<I>(processor, memory: &Memory, space: HostSpace, element: ElementType, lie: Lie, out: &mut [i64]) {
     match element.bits() {
-        32 => each(memory, space, offset, stride, out, |bytes| i64::from(u32::from_le_bytes(bytes))),
-        _ => each(memory, space, offset, stride, out, i64::from_le_bytes),
+        32 => each(memory, space, lie, out, |bytes| i64::from(u32::from_le_bytes(bytes))),
+        _ => each(memory, space, lie, out, i64::from_le_bytes),
     }
 }
 }

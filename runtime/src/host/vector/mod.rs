@@ -6,6 +6,7 @@
 
 mod arithmetic;
 mod frame;
+mod gather;
 mod group;
 mod lane_stage;
 mod lanes;

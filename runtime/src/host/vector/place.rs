@@ -32,8 +32,23 @@ impl Chunk {
     }
 }
 
-/// The registers of the reads that indices use.
-pub(crate) type Indirect = Vec<(ReadId, Slot)>;
+/// A read that indices use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named {
+    pub(crate) read: ReadId,
+    pub(crate) slot: Slot,
+    /// Whether its values are the same for all columns of a row.
+    pub(crate) is_still: bool,
+}
+
+/// The reads that indices use.
+pub(crate) type Indirect = Vec<Named>;
+
+/// The read that names a place.
+pub(crate) fn named(indirect: &Indirect, index: IndirectIndex) -> &Named {
+    let found = indirect.iter().find(|named| named.read == index.read);
+    found.expect("indirect reads are loaded before the indices that use them")
+}
 
 /// An index on the points of a chunk.
 #[derive(Clone, Debug)]
@@ -81,6 +96,11 @@ impl Place {
     /// Whether it is the same for all points of a chunk.
     pub(crate) fn is_uniform(&self) -> bool {
         matches!(self, Self::Line(Line { row: 0, column: 0, .. }))
+    }
+
+    /// Whether it is the same for all columns of a row.
+    pub(crate) fn is_still(&self) -> bool {
+        matches!(self, Self::Line(Line { column: 0, .. }))
     }
 
     /// The values from a row and a column on.
@@ -187,10 +207,9 @@ impl Here<'_> {
         self.point[axis] + in_row + if self.lanes.row == Some(axis) { row as i64 } else { 0 }
     }
 
-    /// The place that a read names, and whether it is the same for all points.
+    /// The place that a read names, and whether it is the same for all columns.
     pub(crate) fn place(&self, index: IndirectIndex, lane: usize) -> (i64, bool) {
-        let found = self.indirect.iter().find(|(read, _)| *read == index.read);
-        let (_, slot) = found.expect("indirect reads are loaded before the indices that use them");
-        (index.nearest(self.frame.integer(*slot, lane)), slot.is_uniform)
+        let Named { slot, is_still, .. } = *named(self.indirect, index);
+        (index.nearest(self.frame.integer(slot, lane)), is_still)
     }
 }

@@ -8,7 +8,7 @@ use super::arithmetic::functions::{binary, cast, select, unary};
 use super::frame::{Counts, Frame, Kind, Slot};
 use super::lanes::Extent;
 use super::load::{At, Load};
-use super::place::{Bounds, Chunk, Here, Indirect, LaneAxes, Place};
+use super::place::{Bounds, Chunk, Here, Indirect, LaneAxes, Named, Place};
 use super::reduce::Combination;
 use super::stage::{Source, StageReads};
 use super::table::Table;
@@ -369,23 +369,28 @@ impl Translation<'_, '_> {
     /// Whether a read is the same for all points of a chunk; it has been loaded.
     fn uniform(&self) -> impl Fn(ReadId) -> bool {
         let indirect = self.indirect.clone();
-        move |read| indirect.iter().any(|(other, slot)| *other == read && slot.is_uniform)
+        move |read| indirect.iter().any(|named| named.read == read && named.slot.is_uniform)
     }
 
     fn read(&mut self, read: ReadId) -> (ElementType, Slot) {
         let reads = self.scope.reads;
         let element = reads.element(read);
-        let slot = match &reads.sources[read] {
-            Source::Stage(earlier) => self.scope.values[*earlier].expect("an earlier stage has its value"),
+        let (slot, is_still) = match &reads.sources[read] {
+            Source::Stage(earlier) => {
+                let slot = self.scope.values[*earlier].expect("an earlier stage has its value");
+                (slot, slot.is_uniform)
+            }
             Source::Memory { .. } => {
                 let load = reads.load(read, self.scope.lanes, &self.uniform());
+                let load = load.at_named(self.scope.lanes, &self.indirect);
                 let to = self.free.take(Kind::of(element), load.is_uniform());
+                let is_still = load.is_still();
                 self.instructions.push(Instruction::Load(load, to));
-                to
+                (to, is_still)
             }
         };
         if reads.is_indirect(read) {
-            self.indirect.push((read, slot));
+            self.indirect.push(Named { read, slot, is_still });
         }
         (element, slot)
     }

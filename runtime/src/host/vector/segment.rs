@@ -75,8 +75,8 @@ impl Here<'_> {
                 Atom::Mod(inner, by) => self.segment(inner, row, column, lane).remainders(*by),
                 Atom::Clamp(inner, lower, upper) => self.segment(inner, row, column, lane).clamped(*lower, *upper),
                 Atom::Indirect(place) => {
-                    let (value, is_uniform) = self.place(*place, lane);
-                    Segment { value, step: 0, length: if is_uniform { i64::MAX } else { 1 } }
+                    let (value, is_still) = self.place(*place, lane);
+                    Segment { value, step: 0, length: if is_still { i64::MAX } else { 1 } }
                 }
             };
             total.value = total.value.wrapping_add(of.value.wrapping_mul(*coefficient));

@@ -129,6 +129,7 @@ impl StageReads {
             guard: of.guard.conditions().iter().map(bounds).collect(),
             fill,
             is_checked: self.is_indirect(read),
+            gather: None,
         }
     }
 
