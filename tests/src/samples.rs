@@ -87,35 +87,39 @@ pub fn windows() -> TensorProgram {
 
 /// Two recurrent layers, step beside step.
 pub fn recurrence() -> TensorProgram {
-    recurrent_layers(|_| {})
+    recurrence_of(16, 1)
+}
+
+/// The same of so many units over a batch.
+pub fn recurrence_of(units: usize, batch: usize) -> TensorProgram {
+    recurrent_layers((units, batch), |_| {})
 }
 
 /// Two recurrent layers, each of which begins where the one before has ended.
 pub fn turning_recurrence() -> TensorProgram {
-    recurrent_layers(|steps| steps.reverse())
+    recurrent_layers((16, 1), |steps| steps.reverse())
 }
 
-/// Two recurrent layers of 16 units over five steps, a state and a cell each, as products and activations; `turn` orders the
-/// steps after a layer. Gates are damped, so that a step does not enlarge what another has rounded.
-fn recurrent_layers(turn: impl Fn(&mut [TensorId])) -> TensorProgram {
-    const HIDDEN: usize = 16;
+/// Two recurrent layers of so many units over a batch and five steps, a state and a cell each, as products and activations;
+/// `turn` orders the steps after a layer. Gates are damped, so that a step does not enlarge what another has rounded.
+fn recurrent_layers((hidden, batch): (usize, usize), turn: impl Fn(&mut [TensorId])) -> TensorProgram {
     const STEPS: usize = 5;
     let mut sketch = Sketch::new(12);
-    let sequence = sketch.input(&[STEPS, HIDDEN]);
-    let mut steps: Vec<_> = (0..STEPS).map(|step| sketch.slice(sequence, 0, step, 1, 1)).collect();
+    let sequence = sketch.input(&[STEPS * batch, hidden]);
+    let mut steps: Vec<_> = (0..STEPS).map(|step| sketch.slice(sequence, 0, step * batch, batch, 1)).collect();
     for _ in 0..2 {
         let matrices = [0, 1].map(|_| {
-            let matrix = sketch.weight(&[4 * HIDDEN, HIDDEN]);
+            let matrix = sketch.weight(&[4 * hidden, hidden]);
             sketch.transpose(matrix, &[1, 0])
         });
-        let bias = sketch.weight(&[1, 4 * HIDDEN]);
-        let (mut state, mut cell) = (sketch.weight(&[1, HIDDEN]), sketch.weight(&[1, HIDDEN]));
+        let bias = sketch.weight(&[batch, 4 * hidden]);
+        let (mut state, mut cell) = (sketch.weight(&[batch, hidden]), sketch.weight(&[batch, hidden]));
         for step in &mut steps {
             let (fresh, kept) = (sketch.matmul(*step, matrices[0]), sketch.matmul(state, matrices[1]));
             let fresh = sketch.binary(BinaryOp::Add, fresh, bias);
             let sums = sketch.binary(BinaryOp::Add, fresh, kept);
             let gates = [0, 1, 2, 3].map(|gate| {
-                let part = sketch.slice(sums, 1, gate * HIDDEN, HIDDEN, 1);
+                let part = sketch.slice(sums, 1, gate * hidden, hidden, 1);
                 let damping = Scalar::literal(ElementType::F32, 0.125);
                 let part = sketch.map(part, |part| part.binary(BinaryOp::Multiply, damping));
                 sketch.unary(UnaryOp::Tanh, part)

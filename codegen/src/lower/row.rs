@@ -27,7 +27,7 @@ use crate::lower::types::scalar_type;
 
 /// The row that a thread works on.
 pub(crate) struct Row {
-    /// Coordinates of the tile axes; those of the tile's first row where there is no row of its own.
+    /// Coordinates of its axes; those of the tile's first row where there is no row of its own.
     pub(crate) coordinates: Vec<Expression>,
     /// Under which condition the row is real; absent if it always is.
     pub(crate) real: Option<Expression>,
@@ -61,14 +61,14 @@ pub(crate) fn emit(emitter: &mut Emitter, threads: RowThreads) -> Result<(), Low
             let warp = emitter.bind(ScalarType::I32, binary(BinaryOp::ShiftRight, thread, Expression::i32(5)));
             let lane = emitter.bind(ScalarType::I32, binary(BinaryOp::BitAnd, thread, Expression::i32(31)));
             if trips <= 1 {
-                let row = emit_row(emitter, &tile, warp, lane, warps)?;
+                let row = emit_row(emitter, &tile, &axes, (warp, lane), warps)?;
                 return emit_stages(emitter, &row);
             }
             let count = emitter.operand(trips as i64)?;
             emitter.repeat(count, false, |emitter, trip| {
                 let first = multiply(trip, Expression::i32(warps as i32));
                 let number = emitter.bind(ScalarType::I32, add(first, warp));
-                let row = emit_row(emitter, &tile, number, lane, trips * warps)?;
+                let row = emit_row(emitter, &tile, &axes, (number, lane), trips * warps)?;
                 emit_stages(emitter, &row)
             })
         }
@@ -90,25 +90,26 @@ fn emit_stages(emitter: &mut Emitter, row: &Row) -> Result<(), LowerError> {
     Ok(())
 }
 
-/// The row of this number in the tile, which gives out `numbers` of them, shared by a warp.
+/// The row of this number along some axes of the tile, of which there are `numbers`, shared by a warp. Its coordinates are
+/// those of these axes.
 pub(crate) fn emit_row(
     emitter: &mut Emitter,
     tile: &TileAxes,
-    number: LocalId,
-    lane: LocalId,
+    axes: &[usize],
+    (number, lane): (LocalId, LocalId),
     numbers: usize,
 ) -> Result<Row, LowerError> {
     let threads = RowThreads::Warp;
-    let axes: Vec<usize> = (0..emitter.body().tile_rank).collect();
-    let (coordinates, real) = tile.decode(emitter, &axes, number, numbers)?;
+    let (coordinates, real) = tile.decode(emitter, axes, number, numbers)?;
     let Some(real) = real else {
         let coordinates = coordinates.into_iter().map(Expression::Local).collect();
         return Ok(Row { coordinates, real: None, lane, threads });
     };
     let real = Expression::Local(emitter.bind(ScalarType::Bool, real));
     let origin = tile.origin();
-    let clamped = coordinates.into_iter().zip(origin).map(|(coordinate, origin)| {
-        let chosen = Expression::Select(Box::new(real.clone()), Box::new(coordinate.into()), Box::new(origin));
+    let clamped = coordinates.into_iter().zip(axes).map(|(coordinate, &axis)| {
+        let first = Box::new(origin[axis].clone());
+        let chosen = Expression::Select(Box::new(real.clone()), Box::new(coordinate.into()), first);
         Expression::Local(emitter.bind(ScalarType::I32, chosen))
     });
     Ok(Row { coordinates: clamped.collect(), real: Some(real), lane, threads })

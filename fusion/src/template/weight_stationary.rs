@@ -10,6 +10,7 @@ use crate::template::kernel::Kernel;
 use crate::template::pricing::{CALL_STEPS, Pricing};
 use crate::template::row::cost::shared_row;
 use warpweave_graph::expr::TensorExpr;
+use warpweave_graph::types::ElementType;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::WeightStationary;
 use warpweave_plan::template::block::WARP;
@@ -17,8 +18,9 @@ use warpweave_plan::template::row::rounds::{RUN, Round};
 use warpweave_plan::template::rules::Rules;
 use warpweave_plan::template::tile::ScheduleParams;
 use warpweave_plan::template::weight_stationary::passes::{Passes, reducing_rounds, trips};
-use warpweave_plan::template::weight_stationary::reads::resident_bytes;
-use warpweave_plan::template::weight_stationary::reads::shuffles;
+use warpweave_plan::template::weight_stationary::reads::{
+    SharedVector, resident_bytes, rows, shared_vectors, shuffles,
+};
 
 /// Cycles from the beginning of a step to its first product beside the load that it waits for: operands, a barrier, and
 /// the vectors out of shared memory.
@@ -52,41 +54,54 @@ impl Pricing for WeightStationary {
     /// lane a row finishes it. Constants in registers cost nothing any more, those in shared memory their way out of it.
     fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
         let (arch, latency) = (kernel.arch, kernel.arch.load_latency_cycles.value);
-        let rows = kernel.params.tile.iter().product::<usize>();
+        let rows = rows(kernel.body, kernel.params);
         let warps = self.block_size().warps();
         let passes = Passes::of(kernel.body, kernel.params);
         let row_bytes = resident_bytes(kernel.body, kernel.params) as f64 / rows as f64;
         let each = WARP as f64 * warps as f64 / kernel.rates().instructions_per_cycle;
         let rounds = reducing_rounds(kernel.body);
-        // Instructions of a warp on a row, and its trips.
+        // Instructions of a warp on a row in a column, and its trips.
         let work = |round: &Round| {
             (trips(kernel.body, round) * RUN) as f64 * own_work(kernel.body, round)
                 + (trips(kernel.body, round) * round.reads(kernel.body).len()) as f64
         };
         let instructions: f64 = rounds.iter().map(work).sum();
         let trips = rounds.iter().map(|round| trips(kernel.body, round)).sum::<usize>() as f64;
-        let in_registers = passes.in_registers as f64 * instructions * each;
-        let left = rows.saturating_sub(passes.in_registers * warps) as f64;
-        let bytes = left * row_bytes / arch.shared_bytes_per_cycle.value as f64;
-        let issued = left / warps as f64 * instructions * each;
-        let in_shared = bytes.max(issued) + passes.in_shared() as f64 * trips * TRIP_CYCLES;
+        let (columns, runs) = (passes.columns as f64, (passes.columns / passes.together) as f64);
+        let joined = if passes.last_joins { passes.in_shared() } else { 0 };
+        let in_registers = columns * (passes.in_registers + joined) as f64 * instructions * each;
+        let alone = passes.in_shared() - joined;
+        let left = if alone > 0 { rows.saturating_sub(passes.in_registers * warps) as f64 } else { 0.0 };
+        let per_cycle = arch.shared_bytes_per_cycle.value as f64;
+        let bytes = runs * left * row_bytes / per_cycle;
+        let issued = columns * left / warps as f64 * instructions * each;
+        let in_shared = bytes.max(issued) + runs * alone as f64 * trips * TRIP_CYCLES;
+        // A warp reads every vector once for its rows in registers, and once for each that is not.
+        let vectors = shared_vectors(kernel.body, kernel.params);
+        let bytes_of = |vector: &SharedVector| (vector.read.length * ElementType::F32.bytes()) as f64;
+        let of_column = vectors.iter().map(bytes_of).sum::<f64>() / per_cycle;
+        let again = (columns - 1.0) * (warps as f64 + left) * of_column;
+        let rows_again = joined as f64 * runs * warps as f64 * row_bytes / per_cycle;
         let together = if passes.in_shared() > 1 { passes.in_registers } else { passes.all };
         let loops = if passes.in_shared() > 1 { passes.in_shared() } else { 0 };
         let combines = [(together, 1), (1, loops)];
         let combined = combines.iter().filter(|(rows, _)| *rows > 0).map(|&(rows, times)| {
-            times as f64 * (COMBINE_LATENCY + shuffles(rows * passes.sums) as f64 * SHUFFLE_CYCLES)
+            let sums = rows * passes.sums * passes.together;
+            runs * times as f64 * (COMBINE_LATENCY + shuffles(sums) as f64 * SHUFFLE_CYCLES)
         });
         let operations = |expr: &TensorExpr| expr.result().operations() as f64;
         let longest = kernel.body.stages.iter().map(|stage| operations(&stage.expr)).fold(0.0, f64::max);
         let reads = kernel.body.operands.len() as f64 * READ_CYCLES;
-        let finish = FINISH_CYCLES * longest + reads + END_CYCLES;
+        let finishes = (passes.all * passes.columns).div_ceil(WARP) as f64;
+        let finish = finishes * (FINISH_CYCLES * longest + reads) + END_CYCLES;
         let call = self.call_cycles(kernel) / CALL_STEPS;
-        latency + call + BEGIN_CYCLES + in_registers + in_shared + combined.sum::<f64>() + finish
+        let from_shared = again + rows_again;
+        latency + call + BEGIN_CYCLES + in_registers + in_shared + from_shared + combined.sum::<f64>() + finish
     }
 
     /// The operands, and the constants of the rows that stay in registers on their way out of shared memory.
     fn call_cycles(&self, kernel: &Kernel<'_>) -> f64 {
-        let rows = kernel.params.tile.iter().product::<usize>();
+        let rows = rows(kernel.body, kernel.params);
         let kept = rows.min(Passes::of(kernel.body, kernel.params).in_registers * self.block_size().warps());
         let row_bytes = resident_bytes(kernel.body, kernel.params) as f64 / rows as f64;
         CALL_CYCLES + kept as f64 * row_bytes / kernel.arch.shared_bytes_per_cycle.value as f64

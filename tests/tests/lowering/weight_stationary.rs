@@ -8,6 +8,7 @@ use warpweave::codegen::verify;
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::Tensor;
+use warpweave::graph::program::TensorProgram;
 use warpweave::plan::plan::tag_of;
 use warpweave::plan::tables::{Awaited, OPCODE_WAIT};
 use warpweave::plan::template::Template;
@@ -25,28 +26,42 @@ use crate::text::{run_launches, try_launches};
 /// Units, so that tiles are ragged, of one row, and of several rows a warp.
 const UNITS: [usize; 3] = [2, 7, 40];
 
-/// Adds a trial for each number of units.
+/// Units and batches beside a single sequence. A warp finishes its rows at once, or in several rounds.
+const BATCHES: [(usize, usize); 5] = [(2, 2), (7, 2), (40, 2), (7, 5), (2, 20)];
+
+/// Units under which registers hold all passes over the rows but one, and all but several.
+const WIDE: [usize; 2] = [16, 14];
+
+/// Adds a trial for each number of units and batch.
 pub fn add(suite: &mut Suite) {
     for units in UNITS {
-        suite.trial(format!("kept on {units}"), move || check(units));
+        suite.trial(format!("kept on {units}"), move || check(&samples::recurrence(), units, 1e-6));
+    }
+    for (units, batch) in BATCHES {
+        let program = move || samples::recurrence_of(16, batch);
+        suite.trial(format!("kept on {units}, batch {batch}"), move || check(&program(), units, 1e-6));
+    }
+    for units in WIDE {
+        let program = move || samples::recurrence_of(192, 2);
+        suite.trial(format!("kept on {units}, 192 wide"), move || check(&program(), units, 1e-5));
     }
 }
 
-fn check(units: usize) {
-    let program = samples::recurrence();
-    let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(units) };
-    let compiled = compile_under(&program, FusionLevel::Register, &options);
+/// `close` is how far text may be from the emulator.
+fn check(program: &TensorProgram, units: usize, close: f64) {
+    let options = PlanOptions { shared_bytes: 220 << 10, ..PlanOptions::new(units) };
+    let compiled = compile_under(program, FusionLevel::Register, &options);
     let mut operators = compiled.plan.plan().persistent().operators.values();
     assert!(operators.any(|operator| operator.params.template == Template::WeightStationary), "something is kept");
     printed::check(&compiled);
     assert_eq!(verify::verify(&compiled.lowered.program), []);
     let machine = Machine::new(&compiled);
-    let inputs = random::inputs(&mut Random::new(24), &program);
+    let inputs = random::inputs(&mut Random::new(24), program);
     let emulated = machine.run(&inputs, 1);
-    assert_close(&emulated, &evaluate(&program, &inputs), 1e-4);
+    assert_close(&emulated, &evaluate(program, &inputs), 1e-4);
     // Numbers of launches that are the first, cross the wrap of signed ones, and pass 0.
     for epoch in [1, i32::MAX - 1, -2] {
-        assert_close(&run_launches(&machine, &inputs, epoch, 3), &emulated, 1e-6);
+        assert_close(&run_launches(&machine, &inputs, epoch, 3), &emulated, close);
     }
     if compiled.plan.evidence().polls > 0 {
         check_time_out(&machine, &inputs);

@@ -1,7 +1,9 @@
 //! The kernel that brings what a tile keeps on chip.
 
 use warpweave_plan::template::row::rounds::RUN;
-use warpweave_plan::template::weight_stationary::reads::{ResidentRead, resident_elements, resident_reads};
+use warpweave_plan::template::weight_stationary::reads::{
+    ResidentRead, column_axes, resident_elements, resident_reads,
+};
 
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
 use crate::kernel_ir::ids::SharedId;
@@ -16,7 +18,8 @@ use crate::lower::tile::{TileAxes, decode_box};
 pub(crate) fn emit_hold(emitter: &mut Emitter) -> Result<(), LowerError> {
     let kept = declare(emitter);
     let tile = TileAxes::emit(emitter)?;
-    let axes: Vec<usize> = (0..emitter.body().tile_rank).collect();
+    let first_row = column_axes(emitter.body());
+    let axes: Vec<usize> = (first_row..emitter.body().tile_rank).collect();
     let rows = tile.volume(&axes);
     let mut offset = 0;
     for read in resident_reads(emitter.body()) {
@@ -33,7 +36,8 @@ pub(crate) fn emit_hold(emitter: &mut Emitter) -> Result<(), LowerError> {
                 let row = emitter.bind(ScalarType::I32, place[0].clone());
                 let (coordinates, real) = tile.decode(emitter, &axes, row, rows)?;
                 emitter.when(real, |emitter| {
-                    let coordinates = coordinates.into_iter().map(Expression::Local).collect();
+                    let rows = coordinates.into_iter().map(Expression::Local);
+                    let coordinates = tile.origin().into_iter().take(first_row).chain(rows).collect();
                     let from = multiply(place[1].clone(), Expression::i32(RUN as i32));
                     let point = reduced_point(emitter, &read, coordinates, from)?;
                     let array = fetch_run(emitter, read.stage, read.id, &point, &[])?;

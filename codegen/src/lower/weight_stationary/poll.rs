@@ -1,39 +1,48 @@
 //! Vectors that all rows of a tile read, brought into shared memory at once; those that carry their own validity are
 //! polled.
 
-use warpweave_graph::expr::{Index, ReadId};
+use warpweave_graph::arena::Id;
+use warpweave_graph::expr::{AxisId, Index, ReadId};
 use warpweave_plan::plan::MOST_POLLED;
 use warpweave_plan::template::row::rounds::RUN;
 use warpweave_plan::template::staged::blocked::is_wide;
-use warpweave_plan::template::weight_stationary::passes::brings_vectors;
-use warpweave_plan::template::weight_stationary::reads::{ResidentRead, shared_vectors};
+use warpweave_plan::template::weight_stationary::passes::vector_steps;
+use warpweave_plan::template::weight_stationary::reads::{ResidentRead, SharedVector, column_axes, shared_vectors};
 
 use super::hold::reduced_point;
+use super::rows::RowAxes;
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
 use crate::kernel_ir::ids::{LocalId, SharedId};
 use crate::kernel_ir::memory::{MemoryType, WARP_SIZE, Width};
 use crate::kernel_ir::statement::Statement;
-use crate::lower::emitter::{Emitter, add, binary, multiply};
+use crate::lower::emitter::{Emitter, add, binary, less, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::scalar::Point;
 use crate::lower::tile::TileAxes;
 
-/// A vector that is brought into shared memory.
+/// A vector that is brought into shared memory, or one for each column.
 pub(super) struct PolledVector<'b> {
     pub(super) stage: usize,
     pub(super) id: ReadId,
     pub(super) array: SharedId,
     read: ResidentRead<'b>,
+    columns: usize,
 }
 
 /// The vectors that are brought into shared memory.
 ///
-/// Each has room for two steps: a warp may poll for a step while others still use what the one before has polled.
+/// Where there is room for two steps, a warp may poll for a step while others still use what the one before has polled.
 pub(super) struct Polled<'b> {
     pub(super) vectors: Vec<PolledVector<'b>>,
-    /// Where those of this step begin in their arrays; alternates.
+    /// Where those of this step begin in their arrays; alternates if there is room for two steps.
     pub(super) first: LocalId,
+    axes: RowAxes,
+    /// Elements from one column to the next.
     room: usize,
+    /// Elements from one step to the next.
+    step: usize,
+    /// Steps that there is room for.
+    steps: usize,
     /// Whether all carry their own validity.
     are_tagged: bool,
 }
@@ -43,20 +52,20 @@ impl<'b> Polled<'b> {
     pub(super) fn declare(emitter: &mut Emitter<'b>) -> Self {
         let body = emitter.body();
         let params = &emitter.operator.params;
-        let mut reads = shared_vectors(body, params);
-        if !brings_vectors(body, params) {
-            reads.clear();
-        }
-        let is_tagged = |read: &ResidentRead| emitter.is_tagged(body.operands[read.operand]);
-        reads.retain(|read| is_tagged(read) || are_neighbours(emitter, read));
-        let are_tagged = reads.iter().all(is_tagged);
-        let room = reads.iter().map(|read| read.length.next_multiple_of(RUN)).max().unwrap_or(0);
-        let declare = |read: ResidentRead<'b>| {
-            let array = emitter.shared(MemoryType::F32, 2 * room);
-            PolledVector { stage: read.stage, id: read.id, array, read }
+        let steps = vector_steps(body, params);
+        let mut shared = if steps > 0 { shared_vectors(body, params) } else { Vec::new() };
+        let is_tagged = |vector: &SharedVector| emitter.is_tagged(body.operands[vector.read.operand]);
+        shared.retain(|vector| is_tagged(vector) || are_neighbours(emitter, &vector.read));
+        let are_tagged = shared.iter().all(is_tagged);
+        let room = shared.iter().map(|vector| vector.read.length.next_multiple_of(RUN)).max().unwrap_or(0);
+        let step = room * shared.iter().map(|vector| vector.columns).max().unwrap_or(0);
+        let declare = |SharedVector { read, columns }: SharedVector<'b>| {
+            let array = emitter.shared(MemoryType::F32, steps * step);
+            PolledVector { stage: read.stage, id: read.id, array, read, columns }
         };
-        let vectors = reads.into_iter().map(declare).collect();
-        Self { vectors, first: emitter.bind(ScalarType::I32, Expression::i32(0)), room, are_tagged }
+        let vectors = shared.into_iter().map(declare).collect();
+        let (first, axes) = (emitter.bind(ScalarType::I32, Expression::i32(0)), RowAxes::of(emitter));
+        Self { vectors, first, axes, room, step, steps, are_tagged }
     }
 
     /// The vector of a read.
@@ -64,13 +73,32 @@ impl<'b> Polled<'b> {
         self.vectors.iter().find(|vector| (vector.stage, vector.id) == (stage, id))
     }
 
+    /// Of how many columns a read's vectors are, if they are brought into shared memory: of one where all share it.
+    pub(super) fn columns_of(&self, name: (usize, ReadId)) -> Option<usize> {
+        self.find(name).map(|vector| vector.columns)
+    }
+
+    /// Where the vector of a column begins, from that of the first on.
+    pub(super) fn start_of(&self, vector: &PolledVector, column: Expression) -> Expression {
+        match vector.columns {
+            1 => Expression::i32(0),
+            _ => multiply(column, Expression::i32(self.room as i32)),
+        }
+    }
+
     /// Polls what all rows read into shared memory, pairs of neighbours at once where they are; every vector begins with
     /// the threads that the one before it leaves idle.
     pub(super) fn poll(&self, emitter: &mut Emitter, tile: &TileAxes) -> Result<(), LowerError> {
         let mut busy = 0;
         for vector in &self.vectors {
-            self.poll_vector(emitter, tile, vector, busy)?;
-            busy = (busy + (vector.read.length / 2).next_multiple_of(WARP_SIZE as usize)) % emitter.threads();
+            if let Some(apart) = polled_columns(emitter, vector) {
+                self.poll_columns(emitter, tile, vector, apart)?;
+                continue;
+            }
+            for column in 0..vector.columns {
+                self.poll_vector(emitter, tile, (vector, column), busy)?;
+                busy = (busy + (vector.read.length / 2).next_multiple_of(WARP_SIZE as usize)) % emitter.threads();
+            }
         }
         if !self.vectors.is_empty() {
             emitter.push(Statement::BlockBarrier);
@@ -78,13 +106,14 @@ impl<'b> Polled<'b> {
         Ok(())
     }
 
-    /// Ends a step: unless all that the next reads is polled, it may read what another warp has written in this one.
+    /// Ends a step: unless all that the next reads is polled, it may read what another warp has written in this one. Without
+    /// room for it, it is brought where others still read.
     pub(super) fn end(&self, emitter: &mut Emitter) {
-        if self.vectors.is_empty() || !self.are_tagged {
+        if self.vectors.is_empty() || !self.are_tagged || self.steps < 2 {
             emitter.push(Statement::BlockBarrier);
         }
-        if !self.vectors.is_empty() {
-            let other = binary(BinaryOp::Subtract, Expression::i32(self.room as i32), self.first);
+        if !self.vectors.is_empty() && self.steps == 2 {
+            let other = binary(BinaryOp::Subtract, Expression::i32(self.step as i32), self.first);
             emitter.assign(self.first, other);
         }
     }
@@ -93,11 +122,11 @@ impl<'b> Polled<'b> {
         &self,
         emitter: &mut Emitter,
         tile: &TileAxes,
-        vector: &PolledVector,
+        (vector, column): (&PolledVector, usize),
         busy: usize,
     ) -> Result<(), LowerError> {
         if let Some(count) = polled_apart(emitter, &vector.read) {
-            return self.poll_apart(emitter, tile, vector, count);
+            return self.poll_apart(emitter, tile, (vector, column), count);
         }
         let (read, threads) = (&vector.read, emitter.threads());
         let each = match (emitter.is_tagged(emitter.body().operands[read.operand]), are_neighbours(emitter, read)) {
@@ -123,7 +152,7 @@ impl<'b> Polled<'b> {
             };
             let inside =
                 ((trip + 1) * threads > count).then(|| binary(BinaryOp::Less, number, Expression::i32(count as i32)));
-            emitter.when(inside, |emitter| self.poll_part(emitter, tile, vector, number.into(), each))?;
+            emitter.when(inside, |emitter| self.poll_part(emitter, tile, (vector, column), (number.into(), each)))?;
         }
         if trips <= WRITTEN_OUT {
             return Ok(());
@@ -134,7 +163,7 @@ impl<'b> Polled<'b> {
             let first = multiply(add(trip, Expression::i32(WRITTEN_OUT as i32)), Expression::i32(threads as i32));
             let number = emitter.bind(ScalarType::I32, add(first, own));
             let inside = Some(binary(BinaryOp::Less, number, limit));
-            emitter.when(inside, |emitter| self.poll_part(emitter, tile, vector, number.into(), each))
+            emitter.when(inside, |emitter| self.poll_part(emitter, tile, (vector, column), (number.into(), each)))
         })
     }
 
@@ -143,19 +172,19 @@ impl<'b> Polled<'b> {
         &self,
         emitter: &mut Emitter,
         tile: &TileAxes,
-        vector: &PolledVector,
+        (vector, column): (&PolledVector, usize),
         count: usize,
     ) -> Result<(), LowerError> {
         let apart = vector.read.length / count;
         let own = emitter.bind(ScalarType::I32, Expression::Builtin(Builtin::Thread));
         let inside = (apart < emitter.threads()).then(|| binary(BinaryOp::Less, own, Expression::i32(apart as i32)));
         emitter.when(inside, |emitter| {
-            let point = reduced_point(emitter, &vector.read, tile.origin(), own.into())?;
+            let point = self.point(emitter, tile, vector, (column, own.into()))?;
             let values = emitter.array(ScalarType::F32, count);
             let polled = (count as u32, Some(Expression::i32(apart as i32)));
             Point::new(vector.stage, point, &[]).poll(emitter, vector.id, values, polled)?;
             for at in 0..count {
-                let index = add(add(self.first, own), Expression::i32((at * apart) as i32));
+                let index = add(add(self.first, own), Expression::i32((column * self.room + at * apart) as i32));
                 let value = Expression::Element(values, Box::new(Expression::i32(at as i32)));
                 emitter.push(Statement::StoreShared { array: vector.array, index, values: vec![value] });
             }
@@ -168,12 +197,11 @@ impl<'b> Polled<'b> {
         &self,
         emitter: &mut Emitter,
         tile: &TileAxes,
-        vector: &PolledVector,
-        number: Expression,
-        each: usize,
+        (vector, column): (&PolledVector, usize),
+        (number, each): (Expression, usize),
     ) -> Result<(), LowerError> {
         let first = emitter.bind(ScalarType::I32, multiply(number, Expression::i32(each as i32)));
-        let point = reduced_point(emitter, &vector.read, tile.origin(), first.into())?;
+        let point = self.point(emitter, tile, vector, (column, first.into()))?;
         let values = emitter.array(ScalarType::F32, each);
         let mut point = Point::new(vector.stage, point, &[]);
         match each {
@@ -182,8 +210,61 @@ impl<'b> Polled<'b> {
         }
         let element = |at: usize| Expression::Element(values, Box::new(Expression::i32(at as i32)));
         let values = (0..each).map(element).collect();
-        emitter.push(Statement::StoreShared { array: vector.array, index: add(self.first, first), values });
+        let index = match column {
+            0 => add(self.first, first),
+            _ => add(add(self.first, first), Expression::i32((column * self.room) as i32)),
+        };
+        emitter.push(Statement::StoreShared { array: vector.array, index, values });
         Ok(())
+    }
+
+    /// Polls an element of every column a thread, [`MOST_POLLED`] at most at once: columns lie `apart` from one another in memory.
+    fn poll_columns(
+        &self,
+        emitter: &mut Emitter,
+        tile: &TileAxes,
+        vector: &PolledVector,
+        (count, apart): (usize, usize),
+    ) -> Result<(), LowerError> {
+        let (length, threads) = (vector.read.length, emitter.threads());
+        let own = emitter.bind(ScalarType::I32, Expression::Builtin(Builtin::Thread));
+        for trip in 0..length.div_ceil(threads) {
+            let number = add(own, Expression::i32((trip * threads) as i32));
+            let number = emitter.bind(ScalarType::I32, number);
+            let inside = ((trip + 1) * threads > length).then(|| less(number, Expression::i32(length as i32)));
+            emitter.when(inside, |emitter| {
+                for first in (0..vector.columns).step_by(count) {
+                    let point = self.point(emitter, tile, vector, (first, number.into()))?;
+                    let values = emitter.array(ScalarType::F32, count);
+                    let polled = (count as u32, Some(Expression::i32(apart as i32)));
+                    Point::new(vector.stage, point, &[]).poll(emitter, vector.id, values, polled)?;
+                    for at in 0..count {
+                        let start = Expression::i32(((first + at) * self.room) as i32);
+                        let index = add(add(self.first, number), start);
+                        let value = Expression::Element(values, Box::new(Expression::i32(at as i32)));
+                        emitter.push(Statement::StoreShared { array: vector.array, index, values: vec![value] });
+                    }
+                }
+                Ok::<(), LowerError>(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The coordinates of an element of a column's vector.
+    fn point(
+        &self,
+        emitter: &mut Emitter,
+        tile: &TileAxes,
+        vector: &PolledVector,
+        (column, element): (usize, Expression),
+    ) -> Result<Vec<Expression>, LowerError> {
+        let mut coordinates = tile.origin();
+        if vector.columns > 1 {
+            let column = self.axes.column(emitter, tile, Expression::i32(column as i32))?;
+            coordinates.splice(..column.len(), column);
+        }
+        reduced_point(emitter, &vector.read, coordinates, element)
     }
 }
 
@@ -195,6 +276,21 @@ fn are_neighbours(emitter: &Emitter, read: &ResidentRead) -> bool {
     let expr = &emitter.body().stages[read.stage].expr;
     let layout = &emitter.memory.tensors[emitter.body().operands[read.operand]].layout;
     is_wide(expr, read.read, &Index::linear(&read.read.index, &layout.strides, layout.offset))
+}
+
+/// How many columns a thread polls at once, and how far they lie apart in memory: where values carry their own validity and
+/// one axis tells columns apart.
+fn polled_columns(emitter: &Emitter, vector: &PolledVector) -> Option<(usize, usize)> {
+    let body = emitter.body();
+    let PolledVector { read, columns, .. } = vector;
+    let layout = &emitter.memory.tensors[body.operands[read.operand]].layout;
+    let place = Index::linear(&read.read.index, &layout.strides, layout.offset);
+    let long = (0..column_axes(body)).filter(|&axis| emitter.operator.params.tile[axis] > 1);
+    let [axis] = long.collect::<Vec<usize>>()[..] else { return None };
+    let is_one = emitter.is_tagged(body.operands[read.operand]) && place.is_affine();
+    let apart = usize::try_from(place.coefficient(AxisId::from_index(axis))).ok()?;
+    let count = (2..=MOST_POLLED).rev().find(|count| columns.is_multiple_of(*count))?;
+    (is_one && *columns > 1 && apart > 0).then_some((count, apart))
 }
 
 /// How many elements a thread polls at once where pairs of neighbours would take it several polls, one after another.

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use warpweave_graph::expr::ReadId;
+use warpweave_graph::expr::{Read, ReadId};
 use warpweave_plan::template::row::rounds::{RUN, Round};
 use warpweave_plan::template::weight_stationary::passes::{Passes, points, reducing_rounds};
-use warpweave_plan::template::weight_stationary::reads::{resident_reads, shared_vectors, sum_groups};
+use warpweave_plan::template::weight_stationary::reads::{resident_reads, rows, sum_groups};
 
 use super::poll::Polled;
+use super::rows::RowAxes;
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
 use crate::kernel_ir::memory::{WARP_SIZE, Width};
@@ -41,11 +42,20 @@ struct KeptRead {
     length: usize,
 }
 
+/// Columns that rows are multiplied by together.
+struct ColumnRun {
+    /// The number of the first.
+    first: Expression,
+    /// The coordinates of each along the column axes.
+    coordinates: Vec<Vec<Expression>>,
+}
+
 /// The products of a tile.
 pub(super) struct Products {
     warp: Warp,
     kept: SharedId,
     passes: Passes,
+    axes: RowAxes,
     /// Those of the first passes; their constants are in registers.
     rows: Vec<KeptRow>,
     /// That of the last pass where it is the only one whose constants are not.
@@ -64,14 +74,15 @@ impl Products {
         warp: Warp,
         (kept, passes): (SharedId, Passes),
     ) -> Result<Self, LowerError> {
-        let rows: usize = emitter.operator.params.tile.iter().product();
+        let rows = rows(emitter.body(), &emitter.operator.params);
         let (mut reads, mut start) = (HashMap::new(), 0);
         for read in resident_reads(emitter.body()) {
             reads.insert((read.stage, read.id), KeptRead { start, length: read.length });
             start += rows * read.length;
         }
         let own = emitter.bind(ScalarType::I32, multiply(warp.lane, Expression::i32(RUN as i32)));
-        let mut products = Self { warp, kept, passes, rows: Vec::new(), last: None, reads, own };
+        let axes = RowAxes::of(emitter);
+        let mut products = Self { warp, kept, passes, axes, rows: Vec::new(), last: None, reads, own };
         for pass in 0..passes.in_registers {
             let mut row = products.row(emitter, tile, Expression::i32(pass as i32))?;
             for round in reducing_rounds(emitter.body()) {
@@ -90,7 +101,7 @@ impl Products {
         let warps = emitter.warps();
         let number = add(multiply(pass, Expression::i32(warps as i32)), self.warp.number);
         let number = emitter.bind(ScalarType::I32, number);
-        let row = emit_row(emitter, tile, number, self.warp.lane, self.passes.all * warps)?;
+        let row = emit_row(emitter, tile, &self.axes.rows, (number, self.warp.lane), self.passes.all * warps)?;
         // A warp without a row of its own repeats the first.
         let own = match &row.real {
             Some(real) => {
@@ -155,10 +166,19 @@ impl Products {
         emitter.when(Some(inside), |emitter| body(emitter, &Expression::i32(whole as i32)))
     }
 
-    /// The accumulators of the rows whose constants are in registers.
-    pub(super) fn of_registers(&self, emitter: &mut Emitter, polled: &Polled) -> Result<Vec<Accumulator>, LowerError> {
+    /// The sums of the only column of the rows whose constants are in registers, not yet combined. Where there are several
+    /// columns, there are none, and all sums are [`finish`](Self::finish)'s.
+    pub(super) fn of_registers(
+        &self,
+        emitter: &mut Emitter,
+        (tile, polled): (&TileAxes, &Polled),
+    ) -> Result<Vec<Accumulator>, LowerError> {
         let rows: Vec<&KeptRow> = self.rows.iter().collect();
-        if rows.is_empty() { Ok(Vec::new()) } else { self.products(emitter, &rows, true, polled) }
+        if rows.is_empty() || self.passes.columns > 1 {
+            return Ok(Vec::new());
+        }
+        let column = self.columns(emitter, tile, Expression::i32(0))?;
+        self.products(emitter, (&rows, &column), true, polled)
     }
 
     /// All sums into shared memory: those of accumulators, and of the other rows.
@@ -166,39 +186,83 @@ impl Products {
         &self,
         emitter: &mut Emitter,
         (tile, polled): (&TileAxes, &Polled),
-        mut accumulators: Vec<Accumulator>,
+        accumulators: Vec<Accumulator>,
+        sums: SharedId,
+    ) -> Result<(), LowerError> {
+        if self.passes.columns == 1 {
+            let column = self.columns(emitter, tile, Expression::i32(0))?;
+            return self.finish_columns(emitter, (tile, polled), (&column, accumulators), sums);
+        }
+        let runs = self.passes.columns / self.passes.together;
+        emitter.repeat(Expression::i32(runs as i32), false, |emitter, run| {
+            let first = multiply(run, Expression::i32(self.passes.together as i32));
+            let first = emitter.bind(ScalarType::I32, first);
+            let columns = self.columns(emitter, tile, first.into())?;
+            let last = self.last.iter().filter(|_| self.passes.last_joins);
+            let rows: Vec<&KeptRow> = self.rows.iter().chain(last).collect();
+            let accumulators = match rows.is_empty() {
+                true => Vec::new(),
+                false => self.products(emitter, (&rows, &columns), true, polled)?,
+            };
+            self.finish_columns(emitter, (tile, polled), (&columns, accumulators), sums)
+        })
+    }
+
+    /// The sums of some columns.
+    fn finish_columns(
+        &self,
+        emitter: &mut Emitter,
+        (tile, polled): (&TileAxes, &Polled),
+        (columns, mut accumulators): (&ColumnRun, Vec<Accumulator>),
         sums: SharedId,
     ) -> Result<(), LowerError> {
         match &self.last {
-            Some(last) => accumulators.extend(self.products(emitter, &[last], false, polled)?),
+            Some(_) if self.passes.last_joins => {}
+            Some(last) => {
+                let own = self.products(emitter, (&[last], columns), false, polled)?;
+                if self.passes.columns == 1 {
+                    accumulators.extend(own);
+                } else {
+                    self.combine(emitter, &own, (columns, Expression::i32(self.passes.in_registers as i32)), sums)?;
+                }
+            }
             None if self.passes.in_shared() > 0 => {
                 let count = emitter.operand(self.passes.in_shared() as i64)?;
                 emitter.repeat(count, false, |emitter, trip| {
                     let pass = add(trip, Expression::i32(self.passes.in_registers as i32));
                     let pass = emitter.bind(ScalarType::I32, pass);
                     let row = self.row(emitter, tile, pass.into())?;
-                    let accumulators = self.products(emitter, &[&row], false, polled)?;
-                    let first = multiply(pass, Expression::i32(self.passes.sums as i32));
-                    self.combine(emitter, &accumulators, first, sums)
+                    let accumulators = self.products(emitter, (&[&row], columns), false, polled)?;
+                    self.combine(emitter, &accumulators, (columns, pass.into()), sums)
                 })?;
             }
             None => {}
         }
-        self.combine(emitter, &accumulators, Expression::i32(0), sums)
+        self.combine(emitter, &accumulators, (columns, Expression::i32(0)), sums)
     }
 
-    /// The accumulators of rows, row by row; `unroll` if their constants are in registers.
+    /// The columns that are taken together, from one on.
+    fn columns(&self, emitter: &mut Emitter, tile: &TileAxes, first: Expression) -> Result<ColumnRun, LowerError> {
+        let mut coordinates = Vec::with_capacity(self.passes.together);
+        for column in 0..self.passes.together {
+            coordinates.push(self.axes.column(emitter, tile, add(first.clone(), Expression::i32(column as i32)))?);
+        }
+        Ok(ColumnRun { first, coordinates })
+    }
+
+    /// The accumulators of rows, column by column and row by row; `unroll` if their constants are in registers.
     fn products(
         &self,
         emitter: &mut Emitter,
-        rows: &[&KeptRow],
+        (rows, columns): (&[&KeptRow], &ColumnRun),
         unroll: bool,
         polled: &Polled,
     ) -> Result<Vec<Accumulator>, LowerError> {
-        let mut found: Vec<Vec<Accumulator>> = vec![Vec::new(); rows.len()];
+        let points = columns.coordinates.len() * rows.len();
+        let mut found: Vec<Vec<Accumulator>> = vec![Vec::new(); points];
         for round in reducing_rounds(emitter.body()) {
-            let mut accumulators: Vec<Vec<Accumulator>> = Vec::with_capacity(rows.len());
-            for _ in rows {
+            let mut accumulators: Vec<Vec<Accumulator>> = Vec::with_capacity(points);
+            for _ in 0..points {
                 let own: Result<_, LowerError> =
                     round.stages.clone().map(|stage| Accumulator::emit(emitter, stage)).collect();
                 accumulators.push(own?);
@@ -207,7 +271,7 @@ impl Products {
             let real = if unroll { None } else { rows[0].row.real.clone() };
             emitter.when(real, |emitter| {
                 self.each_run(emitter, &round, unroll, |emitter, trip| {
-                    self.products_of_run(emitter, &round, (rows, &accumulators), trip, polled)
+                    self.products_of_run(emitter, &round, (rows, columns, &accumulators), trip, polled)
                 })
             })?;
             found.iter_mut().zip(accumulators).for_each(|(found, own)| found.extend(own));
@@ -215,12 +279,12 @@ impl Products {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// The products of a lane's run of every row.
+    /// The products of a lane's run of every row and column.
     fn products_of_run(
         &self,
         emitter: &mut Emitter,
         round: &Round,
-        (rows, accumulators): (&[&KeptRow], &[Vec<Accumulator>]),
+        (rows, columns, accumulators): (&[&KeptRow], &ColumnRun, &[Vec<Accumulator>]),
         trip: &Expression,
         polled: &Polled,
     ) -> Result<(), LowerError> {
@@ -229,45 +293,66 @@ impl Products {
         let lengths: Vec<usize> = expr.reduced().map(|axis| expr.axes[axis].extent).collect();
         let number = add(self.own, multiply(trip.clone(), Expression::i32(WIDTH as i32)));
         let inner = decode_box(emitter, &lengths, number)?;
-        let mut vectors: HashMap<(usize, ReadId), ArrayId> = HashMap::new();
-        for (kept, accumulators) in rows.iter().zip(accumulators) {
-            let coordinates: Vec<_> = kept.row.coordinates.iter().cloned().chain(inner.iter().cloned()).collect();
-            let mut runs = Vec::with_capacity(reads.len());
-            for &(stage, id, _) in &reads {
-                let name = (stage, id);
-                if let Some(&array) = kept.registers.get(&name) {
-                    runs.push((array, Some(multiply(trip.clone(), Expression::i32(RUN as i32)))));
-                    continue;
+        let mut vectors: HashMap<((usize, ReadId), usize), ArrayId> = HashMap::new();
+        for (at, kept) in rows.iter().enumerate() {
+            let mut constants: HashMap<(usize, ReadId), ArrayId> = HashMap::new();
+            for (column, coordinates) in columns.coordinates.iter().enumerate() {
+                let coordinates = coordinates.iter().chain(&kept.row.coordinates).chain(&inner).cloned().collect();
+                let mut runs = Vec::with_capacity(reads.len());
+                for &(stage, id, _) in &reads {
+                    let name = (stage, id);
+                    if let Some(&array) = kept.registers.get(&name) {
+                        runs.push((array, Some(multiply(trip.clone(), Expression::i32(RUN as i32)))));
+                        continue;
+                    }
+                    let of_columns = polled.columns_of(name);
+                    let known = match of_columns {
+                        Some(of_columns) => vectors.get(&(name, column % of_columns)),
+                        None => constants.get(&name),
+                    };
+                    let array = match known {
+                        Some(&array) => array,
+                        None => self.fetch(emitter, (kept, &coordinates), (name, columns, column), trip, polled)?,
+                    };
+                    if let Some(of_columns) = of_columns {
+                        vectors.insert((name, column % of_columns), array);
+                    } else if self.reads.contains_key(&name) {
+                        constants.insert(name, array);
+                    }
+                    runs.push((array, None));
                 }
-                let array = match vectors.get(&name) {
-                    Some(&array) => array,
-                    None => self.fetch(emitter, (kept, &coordinates), name, trip, polled)?,
-                };
-                if shared_vectors(body, &emitter.operator.params).iter().any(|vector| (vector.stage, vector.id) == name)
-                {
-                    vectors.insert(name, array);
-                }
-                runs.push((array, None));
+                let accumulators = &accumulators[column * rows.len() + at];
+                self.accumulate_run(emitter, (&coordinates, accumulators), (&reads, &runs))?;
             }
-            emitter.repeat(Expression::i32(RUN as i32), true, |emitter, step| {
-                let mut loaded = HashMap::new();
-                for (&(stage, _, read), (array, first)) in reads.iter().zip(&runs) {
-                    let at = first.clone().map_or(step.into(), |first| add(first, step));
-                    let value = emitter.bind(ScalarType::F32, Expression::Element(*array, Box::new(at)));
-                    loaded.insert(place_of(&body.stages[stage], read), value);
-                }
-                accumulate_point(emitter, &coordinates, accumulators, &[], loaded)
-            })?;
         }
         Ok(())
+    }
+
+    /// Adds the products of a run of reads to the sums of a row in a column.
+    fn accumulate_run<'b>(
+        &self,
+        emitter: &mut Emitter<'b>,
+        (coordinates, accumulators): (&Vec<Expression>, &[Accumulator]),
+        (reads, runs): (&[(usize, ReadId, &'b Read)], &[(ArrayId, Option<Expression>)]),
+    ) -> Result<(), LowerError> {
+        let body = emitter.body();
+        emitter.repeat(Expression::i32(RUN as i32), true, |emitter, step| {
+            let mut loaded = HashMap::new();
+            for (&(stage, _, read), (array, first)) in reads.iter().zip(runs) {
+                let at = first.clone().map_or(step.into(), |first| add(first, step));
+                let value = emitter.bind(ScalarType::F32, Expression::Element(*array, Box::new(at)));
+                loaded.insert(place_of(&body.stages[stage], read), value);
+            }
+            accumulate_point(emitter, coordinates, accumulators, &[], loaded)
+        })
     }
 
     /// A run of a row or of a vector, from wherever it is.
     fn fetch(
         &self,
         emitter: &mut Emitter,
-        (kept, coordinates): (&KeptRow, &[Expression]),
-        name: (usize, ReadId),
+        (kept, coordinates): (&KeptRow, &Vec<Expression>),
+        (name, columns, column): ((usize, ReadId), &ColumnRun, usize),
         trip: &Expression,
         polled: &Polled,
     ) -> Result<ArrayId, LowerError> {
@@ -275,8 +360,9 @@ impl Products {
         let (from, index) = match (self.kept_run(kept, name, trip), vector) {
             (Some(index), _) => (self.kept, index),
             (None, Some(vector)) => {
+                let number = add(columns.first.clone(), Expression::i32(column as i32));
                 let own = add(add(self.own, polled.first), multiply(trip.clone(), Expression::i32(WIDTH as i32)));
-                (vector.array, own)
+                (vector.array, add(own, polled.start_of(vector, number)))
             }
             (None, None) => return fetch_run(emitter, name.0, name.1, coordinates, &[]),
         };
@@ -286,17 +372,41 @@ impl Products {
         Ok(array)
     }
 
-    /// Combines accumulators across the lanes of the warp and puts the sums into shared memory, from the warp's element of
-    /// number `from` on.
+    /// Combines accumulators across the lanes of the warp and puts the sums into shared memory, from those of a pass and
+    /// of the first of some columns on.
     fn combine(
+        &self,
+        emitter: &mut Emitter,
+        accumulators: &[Accumulator],
+        (columns, pass): (&ColumnRun, Expression),
+        sums: SharedId,
+    ) -> Result<(), LowerError> {
+        let of_column = self.passes.all * self.passes.sums;
+        let of_warp = multiply(self.warp.number, Expression::i32(self.passes.sums_of_warp() as i32));
+        let mut from = add(of_warp, multiply(pass, Expression::i32(self.passes.sums as i32)));
+        if self.passes.columns > 1 {
+            from = add(from, multiply(columns.first.clone(), Expression::i32(of_column as i32)));
+        }
+        let length = accumulators.len() / columns.coordinates.len();
+        if length == of_column {
+            return self.combine_side_by_side(emitter, accumulators, from, sums);
+        }
+        for (column, accumulators) in accumulators.chunks(length.max(1)).enumerate() {
+            let from = add(from.clone(), Expression::i32((column * of_column) as i32));
+            self.combine_side_by_side(emitter, accumulators, from, sums)?;
+        }
+        Ok(())
+    }
+
+    /// Combines accumulators whose sums lie side by side from an element on.
+    fn combine_side_by_side(
         &self,
         emitter: &mut Emitter,
         accumulators: &[Accumulator],
         from: Expression,
         sums: SharedId,
     ) -> Result<(), LowerError> {
-        let Warp { number, lane } = self.warp;
-        let of_warp = multiply(number, Expression::i32((self.passes.all * self.passes.sums) as i32));
+        let lane = self.warp.lane;
         let mut rest = accumulators;
         let mut position = 0;
         for count in sum_groups(accumulators.len()) {
@@ -306,7 +416,7 @@ impl Products {
             let lanes = binary(BinaryOp::BitAnd, lane, Expression::i32(WARP_SIZE as i32 / count as i32 - 1));
             let first = binary(BinaryOp::Equal, lanes, Expression::i32(0));
             emitter.when(Some(first), |emitter| {
-                let own = add(add(of_warp.clone(), from.clone()), Expression::i32(position));
+                let own = add(from.clone(), Expression::i32(position));
                 let index = add(own, which);
                 emitter.push(Statement::StoreShared { array: sums, index, values: vec![sum.into()] });
                 Ok::<(), LowerError>(())

@@ -76,6 +76,11 @@ impl Uses {
         &self.readers[tensor]
     }
 
+    /// Whether the tensor is wanted after a launch.
+    pub(crate) fn is_live_out(&self, tensor: TensorId) -> bool {
+        self.is_live_out[tensor]
+    }
+
     /// Whether something outside `members`, ascending, needs the tensor.
     pub(crate) fn leaves_slice(&self, tensor: TensorId, members: &[StatementId]) -> bool {
         let inside = |reader: &StatementId| members.binary_search(reader).is_ok();

@@ -63,6 +63,16 @@ impl LowerBounds {
         }
     }
 
+    /// Each bound, or the other's where that is lower.
+    pub(crate) fn or_lower(&self, other: &Self) -> Self {
+        Self {
+            critical_path: self.critical_path.min(other.critical_path),
+            with_exchanges: self.with_exchanges.min(other.with_exchanges),
+            work: self.work.min(other.work),
+            one_by_one: self.one_by_one.min(other.one_by_one),
+        }
+    }
+
     /// Microseconds that no plan falls below.
     pub fn bound(&self) -> f64 {
         self.critical_path.max(self.work)

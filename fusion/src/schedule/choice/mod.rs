@@ -15,6 +15,7 @@ use crate::schedule::choice::lower_bounds::LowerBounds;
 use crate::schedule::options::KernelChoice;
 use crate::schedule::options::PlanOptions;
 use crate::schedule::options::Planned;
+use crate::schedule::streams::cells::with_cells;
 use crate::schedule::streams::resident as keep;
 use crate::schedule::streams::tagged::Tagging;
 use warpweave_graph::arena::Arena;
@@ -64,7 +65,7 @@ pub fn plan_with(
     }
 }
 
-/// What plans of a partition are held against.
+/// What plans of a partition are held against, also as they are with the cells of recurrences as groups of their own.
 pub fn limits(
     program: &TensorProgram,
     layouts: &Arena<TensorId, Layout>,
@@ -72,9 +73,13 @@ pub fn limits(
     cost: &dyn KernelCost,
     options: &PlanOptions,
 ) -> LowerBounds {
-    let planner = Planner::new(program, layouts, partition, cost, options, Tagging::Nothing);
-    let planner = planner.expect("everything can be exchanged by counters");
-    let graph = GroupGraph::new(&planner.edges, &planner.origins);
-    let kept = keep::make_resident(program, partition, &graph, cost, (options.units, options.shared_bytes));
-    LowerBounds::of(program, partition, kept.as_ref(), &graph, cost, options)
+    let of = |partition: &Partition| {
+        let planner = Planner::new(program, layouts, partition, cost, options, Tagging::Nothing);
+        let planner = planner.expect("everything can be exchanged by counters");
+        let graph = GroupGraph::new(&planner.edges, &planner.origins);
+        let kept = keep::make_resident(program, partition, &graph, cost, (options.units, options.shared_bytes));
+        LowerBounds::of(program, partition, kept.as_ref(), &graph, cost, options)
+    };
+    let own = of(partition);
+    with_cells(program, layouts, partition, cost).map_or(own, |cells| own.or_lower(&of(&cells)))
 }

@@ -18,6 +18,7 @@ use crate::schedule::choice::variants;
 use crate::schedule::choice::variants::Variants;
 use crate::schedule::options::{KernelChoice, PlanOptions, Planned};
 use crate::schedule::policy::SyncPolicy;
+use crate::schedule::streams::cells::with_cells;
 use crate::schedule::streams::resident as keep;
 use crate::schedule::streams::tagged::Tagging;
 
@@ -76,20 +77,38 @@ impl<'a> Search<'a> {
     /// waits. With it come its partition, and how rOperators exchange what they may.
     fn with_residents<'p>(&self, partition: &'p Partition) -> (Found<'a>, Cow<'p, Partition>, Tagging) {
         let plain = self.planner(partition, Tagging::Nothing).expect("everything can be exchanged by counters");
-        let graph = GroupGraph::new(&plain.edges, &plain.origins);
-        let PlanOptions { units, shared_bytes, .. } = *self.options;
-        let kept = keep::make_resident(self.program, partition, &graph, self.cost, (units, shared_bytes));
-        let Some(kept) = kept else { return (plain.planned(), Cow::Borrowed(partition), Tagging::Nothing) };
-        let with_kept = |tagging| Some(self.planner(&kept, tagging)?.roughly());
-        let others = SUMS.into_par_iter().filter_map(with_kept).collect();
+        let cells = with_cells(self.program, self.layouts, partition, self.cost);
+        let of_cells = cells.and_then(|cells| {
+            let planner = self.planner(&cells, Tagging::Nothing)?;
+            self.kept(&cells, &planner)
+        });
+        let kept: Vec<Partition> = self.kept(partition, &plain).into_iter().chain(of_cells).collect();
+        if kept.is_empty() {
+            return (plain.planned(), Cow::Borrowed(partition), Tagging::Nothing);
+        }
+        let tried: Vec<(usize, Tagging)> = (0..kept.len()).flat_map(|at| SUMS.map(|tagging| (at, tagging))).collect();
+        let with_kept = |(at, tagging): (usize, Tagging)| {
+            let (rough, planner) = self.planner(&kept[at], tagging)?.roughly();
+            Some((rough, planner, at))
+        };
+        let others: Vec<(f64, Planner, usize)> = tried.into_par_iter().filter_map(with_kept).collect();
         let plain = plain.roughly();
-        match fastest(others) {
-            Some((rough, other)) if rough < plain.0 => {
+        let best = others.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
+        match best.filter(|(rough, ..)| *rough < plain.0) {
+            Some((_, other, at)) => {
                 let tagging = other.tagging;
+                let kept = kept.into_iter().nth(at).expect("it is one of them");
                 (other.planned(), Cow::Owned(kept), tagging)
             }
-            Some(_) | None => (plain.1.planned(), Cow::Borrowed(partition), Tagging::Nothing),
+            None => (plain.1.planned(), Cow::Borrowed(partition), Tagging::Nothing),
         }
+    }
+
+    /// The partition with constants on chip, where units have room for them.
+    fn kept(&self, partition: &Partition, planner: &Planner) -> Option<Partition> {
+        let graph = GroupGraph::new(&planner.edges, &planner.origins);
+        let PlanOptions { units, shared_bytes, .. } = *self.options;
+        keep::make_resident(self.program, partition, &graph, self.cost, (units, shared_bytes))
     }
 
     /// The taggings that other plans are tried with: those of the best, and tags where they shorten the longest path enough.

@@ -1,6 +1,7 @@
 //! Streams of instructions: synchronisation, tagged values, resident constants.
 
 pub mod calls;
+pub(crate) mod cells;
 pub mod factors;
 pub mod resident;
 pub mod synchronise;

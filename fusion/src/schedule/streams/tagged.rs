@@ -18,14 +18,14 @@ use crate::partition::search::{FusionGroup, Partition};
 use crate::schedule::memory::unplaced;
 use crate::template::contraction::split::{Expanded, with_operands};
 use warpweave_plan::body::{GroupBody, Stage, StageOutput, StageSource};
-use warpweave_plan::plan::{EdgeKind, MemoryPlan, ROperator, polled_together};
+use warpweave_plan::plan::{EdgeKind, MOST_POLLED, MemoryPlan, ROperator, polled_together};
 use warpweave_plan::region::Region;
 use warpweave_plan::template::contraction::operand_staging as boxed;
 use warpweave_plan::template::contraction::operand_staging::stages_operands;
 use warpweave_plan::template::staged;
 use warpweave_plan::template::tile::ScheduleParams;
-use warpweave_plan::template::weight_stationary::passes::brings_vectors;
-use warpweave_plan::template::weight_stationary::reads::shared_vectors;
+use warpweave_plan::template::weight_stationary::passes::vector_steps;
+use warpweave_plan::template::weight_stationary::reads::{SharedVector, shared_vectors};
 
 /// Which values carry their own validity; each kind adds to those before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -75,16 +75,23 @@ pub fn tags_of_task(operator: &ROperator, memory: &MemoryPlan) -> f64 {
 
 /// Polls of an rTask that wait one after another, beyond the first. There is one for each read of values that carry
 /// tags, and in sums one for as many values as are polled at once. Rows that keep constants bring one vector after
-/// another.
+/// another, and some columns of a part of it after others.
 pub fn polls_in_turn(operator: &ROperator, memory: &MemoryPlan) -> usize {
     let ROperator { body, params, .. } = operator;
     if stages_operands(body, params) {
         return 0;
     }
     if params.rules().holds_residents() {
-        let vectors = if brings_vectors(body, params) { shared_vectors(body, params) } else { Vec::new() };
-        let is_polled = |operand: usize| memory.tensors[body.operands[operand]].edge == EdgeKind::Tagged;
-        return vectors.iter().filter(|vector| is_polled(vector.operand)).count().saturating_sub(1);
+        let vectors = if vector_steps(body, params) > 0 { shared_vectors(body, params) } else { Vec::new() };
+        let is_polled =
+            |vector: &&SharedVector| memory.tensors[body.operands[vector.read.operand]].edge == EdgeKind::Tagged;
+        let polls = |vector: &SharedVector| match vector.columns {
+            1 => 1,
+            columns => {
+                columns.div_ceil(MOST_POLLED) * vector.read.length.div_ceil(params.rules().block_size().threads())
+            }
+        };
+        return vectors.iter().filter(is_polled).map(polls).sum::<usize>().saturating_sub(1);
     }
     let is_polled = |source: &StageSource| match source {
         StageSource::Operand(operand) => memory.tensors[body.operands[*operand]].edge == EdgeKind::Tagged,
@@ -172,10 +179,10 @@ fn polls(
         if !params.rules().holds_residents() {
             continue;
         }
-        if !brings_vectors(body, params) {
+        if vector_steps(body, params) == 0 {
             continue;
         }
-        for vector in shared_vectors(body, params) {
+        for SharedVector { read: vector, .. } in shared_vectors(body, params) {
             let operand = body.operands[vector.operand];
             let Some(reads) = region_of(&body.stages[vector.stage], vector.id, operand, memory) else { continue };
             let parts = by_root.get(&reads.root).into_iter().flatten();

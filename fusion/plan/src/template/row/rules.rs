@@ -1,6 +1,7 @@
 //! What kernels of the row template need and can do.
 
 use crate::body::GroupBody;
+use crate::template::Template;
 use crate::template::row::RowThreads;
 use crate::template::row::row_bytes;
 use crate::template::rules::Rules;
@@ -37,4 +38,9 @@ impl Rules for RowThreads {
     fn may_hold_residents(&self) -> bool {
         true
     }
+}
+
+/// The parameters under which each warp of a block takes a row of a tile at a time.
+pub fn by_warps(tile: Vec<usize>) -> ScheduleParams {
+    ScheduleParams { template: Template::Row(RowThreads::Warp), tile }
 }

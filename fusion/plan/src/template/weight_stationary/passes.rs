@@ -8,7 +8,7 @@ use crate::template::block::WARP;
 use crate::template::row::rounds::{RUN, Round, rounds};
 use crate::template::rules::Rules;
 use crate::template::tile::ScheduleParams;
-use crate::template::weight_stationary::reads::{resident_reads, shared_vectors};
+use crate::template::weight_stationary::reads::{columns, resident_reads, rows, shared_vectors};
 
 /// The rows of a tile, a warp a row: each pass gives every warp one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,12 +17,25 @@ pub struct Passes {
     pub all: usize,
     /// Leading passes whose constants a call loads once, into registers.
     pub in_registers: usize,
-    /// Sums of a row.
+    /// Sums of a row in a column.
     pub sums: usize,
+    /// Columns of the tile.
+    pub columns: usize,
+    /// Columns that rows are multiplied by together: as many as registers allow, a divisor of all.
+    pub together: usize,
+    /// Whether the last pass, whose constants come from shared memory, is multiplied together with those before it: there are
+    /// several columns, and registers for a step's constants.
+    pub last_joins: bool,
 }
 
 /// Most registers of a thread that hold constants.
 const MOST_REGISTERS: usize = 128;
+
+/// Most registers of a thread that hold constants while a step multiplies columns.
+const MOST_REGISTERS_OF_STEP: usize = 192;
+
+/// Most registers of a thread that hold constants, accumulators and runs of vectors while columns are multiplied together.
+const MOST_REGISTERS_OF_COLUMNS: usize = 200;
 
 /// Most trips of a warp along a row that are written out, as registers need.
 const MOST_TRIPS: usize = 8;
@@ -30,12 +43,25 @@ const MOST_TRIPS: usize = 8;
 impl Passes {
     /// The passes of a tile.
     pub fn of(body: &GroupBody, params: &ScheduleParams) -> Self {
-        let rows: usize = params.tile.iter().product();
-        let all = rows.div_ceil(WeightStationary.block_size().warps());
+        let all = rows(body, params).div_ceil(WeightStationary.block_size().warps());
         let short = reducing_rounds(body).iter().all(|round| trips(body, round) <= MOST_TRIPS);
         let registers: usize = resident_reads(body).iter().map(|read| read.length.div_ceil(WARP * RUN) * RUN).sum();
         let in_registers = if short { (MOST_REGISTERS / registers.max(1)).min(all) } else { 0 };
-        Self { all, in_registers, sums: body.reductions().count() }
+        let (sums, columns) = (body.reductions().count(), columns(body, params));
+        let kept = resident_reads(body).len();
+        let reads = reducing_rounds(body).iter().map(|round| round.reads(body).len()).max().unwrap_or(0);
+        let joins = in_registers > 0 && all == in_registers + 1 && all * registers <= MOST_REGISTERS_OF_STEP;
+        let last_joins = columns > 1 && joins;
+        let of_column = sums * (in_registers.max(1) + usize::from(last_joins)) + reads.saturating_sub(kept) * RUN;
+        let others = in_registers * registers + if all > in_registers { kept * RUN } else { 0 };
+        let fits = |columns: usize| others + columns * of_column <= MOST_REGISTERS_OF_COLUMNS;
+        let together = (1..=columns).rev().find(|&some| columns.is_multiple_of(some) && fits(some)).unwrap_or(1);
+        Self { all, in_registers, sums, columns, together, last_joins }
+    }
+
+    /// Sums of a warp.
+    pub fn sums_of_warp(&self) -> usize {
+        self.all * self.sums * self.columns
     }
 
     /// Passes whose constants are read from shared memory.
@@ -47,23 +73,25 @@ impl Passes {
 /// Bytes of shared memory in which vectors lie, at most.
 const MOST_VECTOR_BYTES: usize = 32 << 10;
 
-/// Whether the vectors that all rows of a tile read have room in shared memory, for two steps.
-pub fn brings_vectors(body: &GroupBody, params: &ScheduleParams) -> bool {
-    vector_bytes(body, params) <= MOST_VECTOR_BYTES
+/// For how many steps the vectors that all rows of a tile read have room in shared memory: for two, so that a warp may bring
+/// those of a step while others still read those of the one before, for one, or for none.
+pub fn vector_steps(body: &GroupBody, params: &ScheduleParams) -> usize {
+    let bytes = vector_bytes(body, params);
+    (1..=2).rev().find(|steps| steps * bytes <= MOST_VECTOR_BYTES).unwrap_or(0)
 }
 
 /// Bytes of shared memory that a step takes: its rows' sums, and the vectors.
 pub fn step_bytes(body: &GroupBody, params: &ScheduleParams) -> usize {
-    let passes = Passes::of(body, params);
-    let sums = WeightStationary.block_size().warps() * passes.all * passes.sums * ElementType::F32.bytes();
-    let vectors = if brings_vectors(body, params) { vector_bytes(body, params) } else { 0 };
-    sums.next_multiple_of(16) + vectors
+    let sums = WeightStationary.block_size().warps() * Passes::of(body, params).sums_of_warp();
+    let sums = sums * ElementType::F32.bytes();
+    sums.next_multiple_of(16) + vector_steps(body, params) * vector_bytes(body, params)
 }
 
+/// Bytes of the vectors of a step.
 fn vector_bytes(body: &GroupBody, params: &ScheduleParams) -> usize {
     let vectors = shared_vectors(body, params);
-    let room = vectors.iter().map(|read| read.length.next_multiple_of(RUN)).max().unwrap_or(0);
-    2 * room * vectors.len() * ElementType::F32.bytes()
+    let room = vectors.iter().map(|vector| vector.read.length.next_multiple_of(RUN) * vector.columns).max();
+    room.unwrap_or(0) * vectors.len() * ElementType::F32.bytes()
 }
 
 /// The rounds of a body that reduce, in order.

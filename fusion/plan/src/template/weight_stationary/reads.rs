@@ -1,5 +1,7 @@
 //! Which reads of a body are resident: the rows of a weight that a tile multiplies.
 
+use std::ops::Range;
+
 use warpweave_graph::expr::{AxisKind, Index, Read, ReadId, TensorExpr};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::ElementType;
@@ -9,7 +11,7 @@ use crate::template::block::WARP;
 use crate::template::row::rounds::{RUN, rounds};
 use crate::template::tile::ScheduleParams;
 
-/// One place of memory that a reduction walks along: a row of elements a point of the tile, or one for all of them.
+/// One place of memory that a reduction walks along: a row of elements a row of the tile, or one for all of them.
 #[derive(Clone, Copy, Debug)]
 pub struct ResidentRead<'b> {
     /// The stage where it first occurs.
@@ -31,9 +33,18 @@ impl ResidentRead<'_> {
     }
 }
 
+/// A read that is the same for every row of a tile: a vector of singles, or one a column.
+#[derive(Clone, Copy, Debug)]
+pub struct SharedVector<'b> {
+    /// The read.
+    pub read: ResidentRead<'b>,
+    /// Vectors of a tile: as many as it has columns, or one for all of them.
+    pub columns: usize,
+}
+
 /// The reads of a body that a tile may keep, in the order in which they lie in shared memory. These are the reads of
-/// reductions which are along both the tile and the reduced axes. Empty if the template of kept rows does not take the
-/// body.
+/// reductions which are along both the tile's rows and the reduced axes. Empty if the template of kept rows does not take
+/// the body.
 pub fn resident_reads(body: &GroupBody) -> Vec<ResidentRead<'_>> {
     let narrow = (0..body.stages.len()).all(|stage| body.extra_axes(stage).is_empty());
     let singles = body.reductions().all(|(_, stage)| stage.expr.body_element() == ElementType::F32);
@@ -42,20 +53,58 @@ pub fn resident_reads(body: &GroupBody) -> Vec<ResidentRead<'_>> {
     if !narrow || !singles || !in_runs || !body.staged.is_empty() {
         return Vec::new();
     }
-    let reads = rounds.iter().flat_map(|round| round.reads(body)).filter_map(|(stage, id, read)| {
+    let mut factors = factors(body);
+    let columns = column_axes_of(body, &factors);
+    factors.retain(|(_, axes)| axes.start >= columns);
+    factors.into_iter().map(|(read, _)| read).collect()
+}
+
+/// How many of a body's leading tile axes are columns. Points of a tile that differ in them alone are multiplied by the same
+/// kept rows; the other tile axes tell rows apart. What the reductions read is along columns or along rows, never along
+/// both, and there are as many columns as that allows. A batch of recurrent cells is one: weights do not differ along it.
+pub fn column_axes(body: &GroupBody) -> usize {
+    column_axes_of(body, &factors(body))
+}
+
+fn column_axes_of(body: &GroupBody, factors: &[(ResidentRead<'_>, Range<usize>)]) -> usize {
+    let divides = |columns: &usize| {
+        let is_row = |axes: &Range<usize>| axes.start >= *columns;
+        let is_one = |axes: &Range<usize>| is_row(axes) || axes.end <= *columns;
+        factors.iter().all(|(_, axes)| is_one(axes)) && factors.iter().any(|(_, axes)| is_row(axes))
+    };
+    (0..body.tile_rank).rev().find(divides).unwrap_or(0)
+}
+
+/// The reads of reductions which are along both long tile axes and the reduced axes, with the first of these tile axes and
+/// what follows the last.
+fn factors(body: &GroupBody) -> Vec<(ResidentRead<'_>, Range<usize>)> {
+    let reads = rounds(body).into_iter().flat_map(|round| round.reads(body)).filter_map(|(stage, id, read)| {
         let expr = &body.stages[stage].expr;
         let StageSource::Operand(operand) = body.stages[stage].sources[read.operand] else { return None };
-        let kept = expr.reducer.is_some() && moves_along(body, expr, read);
+        let is_long = |axis: usize| expr.axes.values().nth(axis).is_some_and(|axis| axis.extent > 1);
+        let (tile, reduced) = moves(body, expr, read, is_long);
         let length = expr.reduced().map(|axis| expr.axes[axis].extent).product();
-        kept.then_some(ResidentRead { stage, id, read, operand, length })
+        let kept = expr.reducer.is_some() && reduced && !tile.is_empty();
+        kept.then_some((ResidentRead { stage, id, read, operand, length }, tile))
     });
     reads.collect()
 }
 
+/// Rows of a tile.
+pub fn rows(body: &GroupBody, params: &ScheduleParams) -> usize {
+    params.tile[column_axes(body)..].iter().product()
+}
+
+/// Columns of a tile.
+pub fn columns(body: &GroupBody, params: &ScheduleParams) -> usize {
+    params.tile[..column_axes(body)].iter().product()
+}
+
 /// The reads of a body's reductions that are the same for every row of a tile: vectors of singles which a block may bring
 /// into shared memory once a tile.
-pub fn shared_vectors<'b>(body: &'b GroupBody, params: &ScheduleParams) -> Vec<ResidentRead<'b>> {
-    let rounds = rounds(body);
+pub fn shared_vectors<'b>(body: &'b GroupBody, params: &ScheduleParams) -> Vec<SharedVector<'b>> {
+    let (rounds, first_row) = (rounds(body), column_axes(body));
+    let columns = params.tile[..first_row].iter().product();
     let reads = rounds.iter().flat_map(|round| round.reads(body)).filter_map(|(stage, id, read)| {
         let expr = &body.stages[stage].expr;
         let StageSource::Operand(operand) = body.stages[stage].sources[read.operand] else { return None };
@@ -63,25 +112,28 @@ pub fn shared_vectors<'b>(body: &'b GroupBody, params: &ScheduleParams) -> Vec<R
         let free = read.guard.is_always() && read.index.iter().all(Index::is_free_of_reads);
         let (tile, reduced) = moves(body, expr, read, |axis| params.tile[axis] > 1);
         let length = expr.reduced().map(|axis| expr.axes[axis].extent).product();
-        (single && free && reduced && !tile).then_some(ResidentRead { stage, id, read, operand, length })
+        let columns = if tile.is_empty() { 1 } else { columns };
+        let read = ResidentRead { stage, id, read, operand, length };
+        (single && free && reduced && tile.end <= first_row).then_some(SharedVector { read, columns })
     });
     reads.collect()
 }
 
-/// Whether a read differs both from point to point of a tile and along the reduction.
-fn moves_along(body: &GroupBody, expr: &TensorExpr, read: &Read) -> bool {
-    let is_long = |axis: usize| expr.axes.values().nth(axis).is_some_and(|axis| axis.extent > 1);
-    moves(body, expr, read, is_long) == (true, true)
-}
-
-/// Whether a read differs along the tile axes that are long, and along the reduction.
-fn moves(body: &GroupBody, expr: &TensorExpr, read: &Read, is_long: impl Fn(usize) -> bool) -> (bool, bool) {
-    let (mut tile, mut reduced) = (false, false);
+/// From the first to behind the last of the long tile axes along which a read differs, empty if there is none; and whether
+/// it differs along the reduction.
+fn moves(body: &GroupBody, expr: &TensorExpr, read: &Read, is_long: impl Fn(usize) -> bool) -> (Range<usize>, bool) {
+    let (mut tile, mut reduced) = (0..0, false);
     for index in &read.index {
         index.visit(
             &mut |axis| {
                 let number = warpweave_graph::arena::Id::index(axis);
-                tile |= number < body.tile_rank && is_long(number);
+                if number < body.tile_rank && is_long(number) {
+                    tile = if tile.is_empty() {
+                        number..number + 1
+                    } else {
+                        tile.start.min(number)..tile.end.max(number + 1)
+                    };
+                }
                 reduced |= expr.axes[axis].kind == AxisKind::Reduced;
             },
             &mut |_| {},
@@ -92,15 +144,13 @@ fn moves(body: &GroupBody, expr: &TensorExpr, read: &Read, is_long: impl Fn(usiz
 
 /// Bytes that a tile keeps, of elements as they are stored.
 pub fn resident_bytes(body: &GroupBody, params: &ScheduleParams) -> usize {
-    let rows: usize = params.tile.iter().product();
     let bytes = |kept: &ResidentRead<'_>| kept.length * kept.element(body).bytes();
-    rows * resident_reads(body).iter().map(bytes).sum::<usize>()
+    rows(body, params) * resident_reads(body).iter().map(bytes).sum::<usize>()
 }
 
 /// Elements that a tile keeps.
 pub fn resident_elements(body: &GroupBody, params: &ScheduleParams) -> usize {
-    let rows: usize = params.tile.iter().product();
-    rows * resident_reads(body).iter().map(|kept| kept.length).sum::<usize>()
+    rows(body, params) * resident_reads(body).iter().map(|kept| kept.length).sum::<usize>()
 }
 
 /// How many sums are combined across a warp's lanes together: powers of two, the largest first, of `count` in all.

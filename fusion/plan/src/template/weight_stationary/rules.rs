@@ -6,10 +6,11 @@
 use crate::body::GroupBody;
 use crate::template::Template;
 use crate::template::WeightStationary;
+use crate::template::block::WARP;
 use crate::template::rules::{Rules, require};
 use crate::template::tile::ScheduleParams;
 use crate::template::weight_stationary::passes::step_bytes;
-use crate::template::weight_stationary::reads::{resident_elements, resident_reads};
+use crate::template::weight_stationary::reads::{column_axes, columns, resident_elements, resident_reads, rows};
 
 /// Most elements that a tile keeps.
 const MOST_RESIDENT: usize = 1 << 18;
@@ -25,7 +26,10 @@ impl Rules for WeightStationary {
     }
 
     fn takes_tile(&self, body: &GroupBody, params: &ScheduleParams) -> bool {
-        !resident_reads(body).is_empty() && params.tile.iter().product::<usize>() <= most_rows()
+        let first_row = column_axes(body);
+        let is_whole = params.tile[..first_row] == body.tile_extents()[..first_row];
+        let fits = rows(body, params) <= most_rows() && (1..=MOST_COLUMNS).contains(&columns(body, params));
+        is_whole && fits && !resident_reads(body).is_empty()
     }
 
     fn can_tag(&self) -> bool {
@@ -45,23 +49,26 @@ impl Rules for WeightStationary {
     }
 }
 
-/// Most rows of a tile: a thread finishes each.
+/// Most columns of a tile.
+const MOST_COLUMNS: usize = WARP;
+
+/// Most rows of a tile: a thread of their warp finishes each, of one column at least.
 fn most_rows() -> usize {
     WeightStationary.block_size().threads()
 }
 
-/// The parameters under which a body has at most `tiles` tiles: the innermost axes whole, one divided evenly. `None` where
-/// a tile would have more rows than a block finishes.
+/// The parameters under which a body has at most `tiles` tiles: all columns in each, of the rows the innermost axes whole, one
+/// divided evenly. `None` where a tile would have more rows or columns than a block takes.
 pub fn params_of_tiles(body: &GroupBody, tiles: usize) -> Option<ScheduleParams> {
     let mut tile = body.tile_extents();
     let mut left = tiles;
-    for length in &mut tile {
+    for length in &mut tile[column_axes(body)..] {
         let extent = *length;
         *length = extent.div_ceil(left).max(1);
         left /= extent.div_ceil(*length).max(1);
     }
-    let rows: usize = tile.iter().product();
-    (1..=most_rows()).contains(&rows).then_some(ScheduleParams { template: Template::WeightStationary, tile })
+    let params = ScheduleParams { template: Template::WeightStationary, tile };
+    WeightStationary.takes_tile(body, &params).then_some(params)
 }
 
 /// The parameters under which a body has one tile, whatever its rows.
