@@ -42,6 +42,9 @@ struct KeptRead {
     length: usize,
 }
 
+/// The array that holds a run, and the run's first element in it where it holds several.
+type HeldRun = (ArrayId, Option<Expression>);
+
 /// Columns that rows are multiplied by together.
 struct ColumnRun {
     /// The number of the first.
@@ -298,7 +301,7 @@ impl Products {
             let mut constants: HashMap<(usize, ReadId), ArrayId> = HashMap::new();
             for (column, coordinates) in columns.coordinates.iter().enumerate() {
                 let coordinates = coordinates.iter().chain(&kept.row.coordinates).chain(&inner).cloned().collect();
-                let mut runs = Vec::with_capacity(reads.len());
+                let mut runs: Vec<HeldRun> = Vec::with_capacity(reads.len());
                 for &(stage, id, _) in &reads {
                     let name = (stage, id);
                     if let Some(&array) = kept.registers.get(&name) {
@@ -333,7 +336,7 @@ impl Products {
         &self,
         emitter: &mut Emitter<'b>,
         (coordinates, accumulators): (&Vec<Expression>, &[Accumulator]),
-        (reads, runs): (&[(usize, ReadId, &'b Read)], &[(ArrayId, Option<Expression>)]),
+        (reads, runs): (&[(usize, ReadId, &'b Read)], &[HeldRun]),
     ) -> Result<(), LowerError> {
         let body = emitter.body();
         emitter.repeat(Expression::i32(RUN as i32), true, |emitter, step| {
