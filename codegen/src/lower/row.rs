@@ -216,9 +216,25 @@ pub(crate) fn fetch_run(
     stages: &[Option<LocalId>],
 ) -> Result<ArrayId, LowerError> {
     let array = emitter.array(ScalarType::F32, RUN);
+    fetch_run_into(emitter, array, (stage, id), point, stages)?;
+    Ok(array)
+}
+
+/// The same into the first elements of an array.
+pub(crate) fn fetch_run_into(
+    emitter: &mut Emitter,
+    array: ArrayId,
+    (stage, id): (usize, ReadId),
+    point: &[Expression],
+    stages: &[Option<LocalId>],
+) -> Result<(), LowerError> {
     if Point::new(stage, Vec::new(), stages).is_wide(emitter, id) {
-        Point::new(stage, point.to_vec(), stages).read_wide(emitter, (id, Width::Four), array, Expression::i32(0))?;
-        return Ok(array);
+        return Point::new(stage, point.to_vec(), stages).read_wide(
+            emitter,
+            (id, Width::Four),
+            array,
+            Expression::i32(0),
+        );
     }
     let inner = emitter.body().stages[stage].expr.reduced().last().expect("a run lies along a reduction");
     for step in 0..RUN {
@@ -228,7 +244,7 @@ pub(crate) fn fetch_run(
         let place = Place::Element(array, Expression::i32(step as i32));
         emitter.push(Statement::Assign { place, value });
     }
-    Ok(array)
+    Ok(())
 }
 
 /// A place in memory that several stages of a round may read.

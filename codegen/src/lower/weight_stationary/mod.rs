@@ -13,6 +13,7 @@ mod hold;
 mod poll;
 mod products;
 mod rows;
+mod runs;
 
 use warpweave_plan::template::weight_stationary::passes::Passes;
 

@@ -9,13 +9,14 @@ use warpweave_plan::template::weight_stationary::reads::{resident_reads, rows, s
 
 use super::poll::Polled;
 use super::rows::RowAxes;
+use super::runs::{Run, sums_products};
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
 use crate::kernel_ir::memory::{WARP_SIZE, Width};
 use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::emitter::{Emitter, add, binary, less, multiply};
 use crate::lower::error::LowerError;
-use crate::lower::row::{Accumulator, Row, accumulate_point, emit_row, fetch_run, place_of, spread_across_lanes};
+use crate::lower::row::{Accumulator, Row, accumulate_point, emit_row, fetch_run_into, place_of, spread_across_lanes};
 use crate::lower::tile::{TileAxes, decode_box};
 
 /// The warp that a thread is of.
@@ -137,36 +138,41 @@ impl Products {
                 continue;
             }
             let array = emitter.array(ScalarType::F32, length);
-            self.each_run(emitter, round, true, |emitter, trip| {
-                let place = Place::Element(array, multiply(trip.clone(), Expression::i32(RUN as i32)));
-                let index = self.kept_run(row, (stage, id), trip).expect("the read is kept");
-                emitter.push(Statement::LoadShared { place, array: self.kept, width: Width::Four, index });
-                Ok(())
+            self.each_run(emitter, round, true, |emitter, run| {
+                let first = multiply(run.trip.clone(), Expression::i32(RUN as i32));
+                let place = Place::Element(array, first.clone());
+                let index = self.kept_run(row, (stage, id), &run.trip).expect("the read is kept");
+                run.load(emitter, (array, first), |emitter| {
+                    emitter.push(Statement::LoadShared { place, array: self.kept, width: Width::Four, index });
+                    Ok(())
+                })
             })?;
             row.registers.insert((stage, id), array);
         }
         Ok(())
     }
 
-    /// The runs of a lane along a round's rows; `body` gets the trip.
+    /// The runs of a lane along a round's rows.
     fn each_run<'b>(
         &self,
         emitter: &mut Emitter<'b>,
         round: &Round,
         unroll: bool,
-        mut body: impl FnMut(&mut Emitter<'b>, &Expression) -> Result<(), LowerError>,
+        mut body: impl FnMut(&mut Emitter<'b>, &Run) -> Result<(), LowerError>,
     ) -> Result<(), LowerError> {
         let points = points(emitter.body(), round);
         let whole = points / WIDTH;
         if whole > 0 {
-            emitter.repeat(Expression::i32(whole as i32), unroll, |emitter, trip| body(emitter, &trip.into()))?;
+            emitter.repeat(Expression::i32(whole as i32), unroll, |emitter, trip| {
+                body(emitter, &Run { trip: trip.into(), inside: None })
+            })?;
         }
         let rest = (points % WIDTH) as i32;
         if rest == 0 {
             return Ok(());
         }
-        let inside = less(self.own, Expression::i32(rest));
-        emitter.when(Some(inside), |emitter| body(emitter, &Expression::i32(whole as i32)))
+        let inside = emitter.bind(ScalarType::Bool, less(self.own, Expression::i32(rest)));
+        body(emitter, &Run { trip: Expression::i32(whole as i32), inside: Some(inside.into()) })
     }
 
     /// The sums of the only column of the rows whose constants are in registers, not yet combined. Where there are several
@@ -197,18 +203,32 @@ impl Products {
             return self.finish_columns(emitter, (tile, polled), (&column, accumulators), sums);
         }
         let runs = self.passes.columns / self.passes.together;
+        if runs == 1 {
+            return self.finish_run(emitter, (tile, polled), Expression::i32(0), sums);
+        }
         emitter.repeat(Expression::i32(runs as i32), false, |emitter, run| {
             let first = multiply(run, Expression::i32(self.passes.together as i32));
             let first = emitter.bind(ScalarType::I32, first);
-            let columns = self.columns(emitter, tile, first.into())?;
-            let last = self.last.iter().filter(|_| self.passes.last_joins);
-            let rows: Vec<&KeptRow> = self.rows.iter().chain(last).collect();
-            let accumulators = match rows.is_empty() {
-                true => Vec::new(),
-                false => self.products(emitter, (&rows, &columns), true, polled)?,
-            };
-            self.finish_columns(emitter, (tile, polled), (&columns, accumulators), sums)
+            self.finish_run(emitter, (tile, polled), first.into(), sums)
         })
+    }
+
+    /// The sums of the columns that are taken together, from one on, of all rows.
+    fn finish_run(
+        &self,
+        emitter: &mut Emitter,
+        (tile, polled): (&TileAxes, &Polled),
+        first: Expression,
+        sums: SharedId,
+    ) -> Result<(), LowerError> {
+        let columns = self.columns(emitter, tile, first)?;
+        let last = self.last.iter().filter(|_| self.passes.last_joins);
+        let rows: Vec<&KeptRow> = self.rows.iter().chain(last).collect();
+        let accumulators = match rows.is_empty() {
+            true => Vec::new(),
+            false => self.products(emitter, (&rows, &columns), true, polled)?,
+        };
+        self.finish_columns(emitter, (tile, polled), (&columns, accumulators), sums)
     }
 
     /// The sums of some columns.
@@ -273,8 +293,8 @@ impl Products {
             // A warp without a row of its own leaves the paths to shared memory to the others.
             let real = if unroll { None } else { rows[0].row.real.clone() };
             emitter.when(real, |emitter| {
-                self.each_run(emitter, &round, unroll, |emitter, trip| {
-                    self.products_of_run(emitter, &round, (rows, columns, &accumulators), trip, polled)
+                self.each_run(emitter, &round, unroll, |emitter, run| {
+                    self.products_of_run(emitter, &round, (rows, columns, &accumulators), run, polled)
                 })
             })?;
             found.iter_mut().zip(accumulators).for_each(|(found, own)| found.extend(own));
@@ -282,19 +302,21 @@ impl Products {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// The products of a lane's run of every row and column.
+    /// The products of a lane's run of every row and column. A lane without one adds products of zeros where it can, since
+    /// lanes that part before they exchange sums cost registers.
     fn products_of_run(
         &self,
         emitter: &mut Emitter,
         round: &Round,
         (rows, columns, accumulators): (&[&KeptRow], &ColumnRun, &[Vec<Accumulator>]),
-        trip: &Expression,
+        run: &Run,
         polled: &Polled,
     ) -> Result<(), LowerError> {
         let body = emitter.body();
         let (reads, expr) = (round.reads(body), &body.stages[round.stages.start].expr);
+        let apart = if sums_products(body, round) { None } else { run.inside.clone() };
         let lengths: Vec<usize> = expr.reduced().map(|axis| expr.axes[axis].extent).collect();
-        let number = add(self.own, multiply(trip.clone(), Expression::i32(WIDTH as i32)));
+        let number = add(self.own, multiply(run.trip.clone(), Expression::i32(WIDTH as i32)));
         let inner = decode_box(emitter, &lengths, number)?;
         let mut vectors: HashMap<((usize, ReadId), usize), ArrayId> = HashMap::new();
         for (at, kept) in rows.iter().enumerate() {
@@ -305,7 +327,7 @@ impl Products {
                 for &(stage, id, _) in &reads {
                     let name = (stage, id);
                     if let Some(&array) = kept.registers.get(&name) {
-                        runs.push((array, Some(multiply(trip.clone(), Expression::i32(RUN as i32)))));
+                        runs.push((array, Some(multiply(run.trip.clone(), Expression::i32(RUN as i32)))));
                         continue;
                     }
                     let of_columns = polled.columns_of(name);
@@ -315,7 +337,7 @@ impl Products {
                     };
                     let array = match known {
                         Some(&array) => array,
-                        None => self.fetch(emitter, (kept, &coordinates), (name, columns, column), trip, polled)?,
+                        None => self.fetch(emitter, (kept, &coordinates), (name, columns, column), run, polled)?,
                     };
                     if let Some(of_columns) = of_columns {
                         vectors.insert((name, column % of_columns), array);
@@ -325,7 +347,9 @@ impl Products {
                     runs.push((array, None));
                 }
                 let accumulators = &accumulators[column * rows.len() + at];
-                self.accumulate_run(emitter, (&coordinates, accumulators), (&reads, &runs))?;
+                emitter.when(apart.clone(), |emitter| {
+                    self.accumulate_run(emitter, (&coordinates, accumulators), (&reads, &runs))
+                })?;
             }
         }
         Ok(())
@@ -356,22 +380,29 @@ impl Products {
         emitter: &mut Emitter,
         (kept, coordinates): (&KeptRow, &Vec<Expression>),
         (name, columns, column): ((usize, ReadId), &ColumnRun, usize),
-        trip: &Expression,
+        run: &Run,
         polled: &Polled,
     ) -> Result<ArrayId, LowerError> {
-        let vector = polled.find(name);
-        let (from, index) = match (self.kept_run(kept, name, trip), vector) {
+        let array = emitter.array(ScalarType::F32, RUN);
+        let first = Expression::i32(0);
+        let (from, index) = match (self.kept_run(kept, name, &run.trip), polled.find(name)) {
             (Some(index), _) => (self.kept, index),
             (None, Some(vector)) => {
                 let number = add(columns.first.clone(), Expression::i32(column as i32));
-                let own = add(add(self.own, polled.first), multiply(trip.clone(), Expression::i32(WIDTH as i32)));
+                let trips = multiply(run.trip.clone(), Expression::i32(WIDTH as i32));
+                let own = add(add(self.own, polled.first), trips);
                 (vector.array, add(own, polled.start_of(vector, number)))
             }
-            (None, None) => return fetch_run(emitter, name.0, name.1, coordinates, &[]),
+            (None, None) => {
+                run.load(emitter, (array, first), |emitter| fetch_run_into(emitter, array, name, coordinates, &[]))?;
+                return Ok(array);
+            }
         };
-        let array = emitter.array(ScalarType::F32, RUN);
-        let place = Place::Element(array, Expression::i32(0));
-        emitter.push(Statement::LoadShared { place, array: from, width: Width::Four, index });
+        let place = Place::Element(array, first.clone());
+        run.load(emitter, (array, first), |emitter| {
+            emitter.push(Statement::LoadShared { place, array: from, width: Width::Four, index });
+            Ok(())
+        })?;
         Ok(array)
     }
 
