@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use warpweave::codegen::emulate::mutate::TagMutation;
+use warpweave::codegen::print::UnitSize;
 use warpweave::codegen::verify;
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::options::PlanOptions;
@@ -12,8 +13,10 @@ use warpweave::graph::program::TensorProgram;
 use warpweave::plan::plan::tag_of;
 use warpweave::plan::tables::{Awaited, OPCODE_WAIT};
 use warpweave::plan::template::Template;
+use warpweave::runtime::target::Target;
 use warpweave::runtime::text::TextError;
 use warpweave_tests::evaluate::evaluate;
+use warpweave_tests::gates;
 use warpweave_tests::machine::{Machine, assert_close};
 use warpweave_tests::pipeline::compile_under;
 use warpweave_tests::printed;
@@ -32,6 +35,9 @@ const BATCHES: [(usize, usize); 5] = [(2, 2), (7, 2), (40, 2), (7, 5), (2, 20)];
 /// Units under which registers hold all passes over the rows but one, and all but several.
 const WIDE: [usize; 2] = [16, 14];
 
+/// Widths and batches of device code: rows that end within a warp's run, alone and behind a whole run.
+const DEVICE: [(usize, usize); 4] = [(48, 1), (48, 4), (192, 1), (192, 2)];
+
 /// Adds a trial for each number of units and batch.
 pub fn add(suite: &mut Suite) {
     for units in UNITS {
@@ -45,12 +51,23 @@ pub fn add(suite: &mut Suite) {
         let program = move || samples::recurrence_of(192, 2);
         suite.trial(format!("kept on {units}, 192 wide"), move || check(&program(), units, 1e-5));
     }
+    for (width, batch) in DEVICE {
+        suite.trial(format!("device kept, {width} wide, batch {batch}"), move || {
+            let compiled = compile_under(&samples::recurrence_of(width, batch), FusionLevel::Register, &options(7));
+            for target in [Target::Sm80, Target::Sm90a] {
+                gates::check(&compiled.lowered.program, UnitSize::default(), target);
+            }
+        });
+    }
+}
+
+fn options(units: usize) -> PlanOptions {
+    PlanOptions { shared_bytes: 220 << 10, ..PlanOptions::new(units) }
 }
 
 /// `close` is how far text may be from the emulator.
 fn check(program: &TensorProgram, units: usize, close: f64) {
-    let options = PlanOptions { shared_bytes: 220 << 10, ..PlanOptions::new(units) };
-    let compiled = compile_under(program, FusionLevel::Register, &options);
+    let compiled = compile_under(program, FusionLevel::Register, &options(units));
     let mut operators = compiled.plan.plan().persistent().operators.values();
     assert!(operators.any(|operator| operator.params.template == Template::WeightStationary), "something is kept");
     printed::check(&compiled);

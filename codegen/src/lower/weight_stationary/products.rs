@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use warpweave_graph::expr::{Read, ReadId};
 use warpweave_plan::template::row::rounds::{RUN, Round};
-use warpweave_plan::template::weight_stationary::passes::{Passes, points, reducing_rounds};
+use warpweave_plan::template::weight_stationary::passes::{Passes, points, reducing_rounds, sums_products};
 use warpweave_plan::template::weight_stationary::reads::{resident_reads, rows, sum_groups};
 
 use super::poll::Polled;
 use super::rows::RowAxes;
-use super::runs::{Run, sums_products};
+use super::runs::Run;
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
 use crate::kernel_ir::memory::{WARP_SIZE, Width};

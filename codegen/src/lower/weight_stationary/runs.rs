@@ -1,8 +1,6 @@
 //! The runs of rows that lanes take.
 
-use warpweave_graph::expr::{BinaryOp, Reducer, Scalar, TensorExpr};
-use warpweave_plan::body::{GroupBody, Stage};
-use warpweave_plan::template::row::rounds::{RUN, Round, is_shared};
+use warpweave_plan::template::row::rounds::RUN;
 
 use crate::kernel_ir::expression::{Expression, ScalarType};
 use crate::kernel_ir::ids::ArrayId;
@@ -35,18 +33,4 @@ impl Run {
         }
         emitter.when(self.inside.clone(), load)
     }
-}
-
-/// Whether all that the stages of a round reduce are sums of products of two reads, to which zeros add nothing.
-pub(super) fn sums_products(body: &GroupBody, round: &Round) -> bool {
-    let is_read = |scalar: &Scalar, expr: &TensorExpr| match scalar {
-        Scalar::Read(id) => is_shared(&expr.reads[*id]),
-        _ => false,
-    };
-    body.stages[round.stages.clone()].iter().all(|Stage { expr, .. }| match &expr.body {
-        Scalar::Binary(BinaryOp::Multiply, left, right) => {
-            expr.reducer == Some(Reducer::Sum) && is_read(left, expr) && is_read(right, expr)
-        }
-        _ => false,
-    })
 }

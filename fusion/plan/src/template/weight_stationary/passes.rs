@@ -1,11 +1,12 @@
 //! How a tile's rows go over the warps of its block, and which of their constants stay in registers.
 
+use warpweave_graph::expr::{BinaryOp, Reducer, Scalar, TensorExpr};
 use warpweave_graph::types::ElementType;
 
-use crate::body::GroupBody;
+use crate::body::{GroupBody, Stage};
 use crate::template::WeightStationary;
 use crate::template::block::WARP;
-use crate::template::row::rounds::{RUN, Round, rounds};
+use crate::template::row::rounds::{RUN, Round, is_shared, rounds};
 use crate::template::rules::Rules;
 use crate::template::tile::ScheduleParams;
 use crate::template::weight_stationary::reads::{columns, resident_reads, rows, shared_vectors};
@@ -21,7 +22,8 @@ pub struct Passes {
     pub sums: usize,
     /// Columns of the tile.
     pub columns: usize,
-    /// Columns that rows are multiplied by together: as many as registers allow, a divisor of all.
+    /// Columns that rows are multiplied by together: as many as registers allow, a divisor of all; one where what is reduced
+    /// is more than a product.
     pub together: usize,
     /// Whether the last pass, whose constants come from shared memory, is multiplied together with those before it: there are
     /// several columns, and registers for a step's constants.
@@ -54,7 +56,8 @@ impl Passes {
         let last_joins = columns > 1 && joins;
         let of_column = sums * (in_registers.max(1) + usize::from(last_joins)) + reads.saturating_sub(kept) * RUN;
         let others = in_registers * registers + if all > in_registers { kept * RUN } else { 0 };
-        let fits = |columns: usize| others + columns * of_column <= MOST_REGISTERS_OF_COLUMNS;
+        let products = reducing_rounds(body).iter().all(|round| sums_products(body, round));
+        let fits = |columns: usize| products && others + columns * of_column <= MOST_REGISTERS_OF_COLUMNS;
         let together = (1..=columns).rev().find(|&some| columns.is_multiple_of(some) && fits(some)).unwrap_or(1);
         Self { all, in_registers, sums, columns, together, last_joins }
     }
@@ -98,6 +101,20 @@ fn vector_bytes(body: &GroupBody, params: &ScheduleParams) -> usize {
 pub fn reducing_rounds(body: &GroupBody) -> Vec<Round> {
     let reduces = |round: &Round| body.stages[round.stages.start].expr.reducer.is_some();
     rounds(body).into_iter().filter(reduces).collect()
+}
+
+/// Whether all that the stages of a round reduce are sums of products of two reads, to which zeros add nothing.
+pub fn sums_products(body: &GroupBody, round: &Round) -> bool {
+    let is_read = |scalar: &Scalar, expr: &TensorExpr| match scalar {
+        Scalar::Read(id) => is_shared(&expr.reads[*id]),
+        _ => false,
+    };
+    body.stages[round.stages.clone()].iter().all(|Stage { expr, .. }| match &expr.body {
+        Scalar::Binary(BinaryOp::Multiply, left, right) => {
+            expr.reducer == Some(Reducer::Sum) && is_read(left, expr) && is_read(right, expr)
+        }
+        _ => false,
+    })
 }
 
 /// Points of the reduction of a round.
