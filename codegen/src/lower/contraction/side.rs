@@ -203,6 +203,11 @@ impl<'a> Side<'a> {
         (self.load.covered() > length).then(|| less(self.element(slot.clone()), Expression::i32(length as i32)))
     }
 
+    /// Whether the thread's `slot`-th element exists; absent if all do.
+    fn is_inside(&self, slot: &Expression) -> Option<Expression> {
+        self.inside.map(|array| Expression::Element(array, Box::new(slot.clone())))
+    }
+
     /// Sets what the thread fetches to zero.
     pub(crate) fn clear(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
         let width = self.load.width;
@@ -217,16 +222,18 @@ impl<'a> Side<'a> {
 
     /// Evaluates the factor on the thread's elements of a step that exists, where they do.
     pub(crate) fn fetch(&self, emitter: &mut Emitter, step: &Step) -> Result<(), LowerError> {
-        emitter.repeat(Expression::i32(self.load.trips() as i32), true, |emitter, trip| {
-            self.fetch_trip(emitter, step, trip)
+        let inside = if self.load.elements() == 1 { self.is_inside(&Expression::i32(0)) } else { None };
+        emitter.when(both(self.has_unit(), inside), |emitter| {
+            emitter.repeat(Expression::i32(self.load.trips() as i32), true, |emitter, trip| {
+                self.fetch_trip(emitter, step, trip)
+            })
         })
     }
 
     fn fetch_trip(&self, emitter: &mut Emitter, step: &Step, trip: LocalId) -> Result<(), LowerError> {
         let (slot, in_step) = self.place_of(trip);
-        let inside = self.inside.map(|array| Expression::Element(array, Box::new(slot.clone())));
-        let exists = both(both(step.reaches(&in_step), inside), self.has_unit());
-        emitter.when(exists, |emitter| {
+        let inside = if self.load.elements() == 1 { None } else { self.is_inside(&slot) };
+        emitter.when(both(step.reaches(&in_step), inside), |emitter| {
             let mut point = Point::new(0, self.point(emitter, step, &in_step, &slot)?, &[]);
             let at = scaled(trip.into(), self.load.width);
             if self.load.width > 1 {
@@ -250,9 +257,8 @@ impl<'a> Side<'a> {
                 emitter.when(self.is_in_tile(&slot), |emitter| {
                     let mut point = Point::new(0, self.point(emitter, step, &in_step, &slot)?, &[]);
                     let (space, source, guard) = point.source(emitter, read)?;
-                    let inside = self.inside.map(|array| Expression::Element(array, Box::new(slot.clone())));
                     let reached = both(step.exists.clone(), step.reaches(&in_step));
-                    let exists = both(both(reached, inside), guard);
+                    let exists = both(both(reached, self.is_inside(&slot)), guard);
                     let exists = exists.unwrap_or(Expression::Constant(Constant::Bool(true)));
                     let index = add(add(base, scaled(in_step, self.load.row())), self.place_in_row(slot));
                     let width = access(self.load.width);
