@@ -45,7 +45,10 @@ pub(crate) fn with_cells(
         let statements: BTreeSet<StatementId> = groups.flat_map(|group| group.statements.iter().copied()).collect();
         let Some(body) = build(program, &uses, &statements) else { continue };
         let body = merge_axes(&body, layouts);
-        let price = || may_be_kept(program, &body).then(|| cost.best(program, &body)).flatten();
+        if !may_be_kept(program, &body) {
+            continue;
+        }
+        let price = || cost.best(program, &body);
         let Some((params, microseconds)) = known.entry(Signature::of(&body)).or_insert_with(price).clone() else {
             continue;
         };
