@@ -131,6 +131,22 @@ fn long_programs_are_searched_with_a_narrow_beam() {
     assert!(found.cost <= bar.cost);
 }
 
+/// Pairs of nodes whose ends one node reads. As many states are worth keeping as there are sets of pairs that are one group, and
+/// in each the last node has choices by the hundred.
+#[test]
+fn a_node_that_reads_many_groups_is_priced_in_few_states() {
+    let priced = |pairs: usize| {
+        let mut predecessors: Vec<Vec<usize>> = (0..pairs).flat_map(|pair| [vec![], vec![2 * pair]]).collect();
+        predecessors.push((0..pairs).map(|pair| 2 * pair + 1).collect());
+        let problem = AlwaysCheaper(DependenceGraph::new(predecessors));
+        let mut memo = Memo::new(&problem);
+        beam::solve(&mut memo);
+        memo.len()
+    };
+    eprintln!("{} {}", priced(16), priced(64));
+    assert!(priced(64) < 2 * priced(16), "{} and {}", priced(64), priced(16));
+}
+
 struct NothingFuses(DependenceGraph);
 
 impl PartitionProblem for NothingFuses {
