@@ -97,7 +97,8 @@ impl Pool {
         let number = |value: i64| Scalar::Literal(Literal::integer(ElementType::I64, value));
         let extents = Shape::from(&data.shape[2..]);
         let volume = extents.elements() as i64;
-        let is_found = Scalar::Holds(inside).binary(BinaryOp::And, elementwise::is_extreme(data.element, element, extreme));
+        let is_found =
+            Scalar::Holds(inside).binary(BinaryOp::And, elementwise::is_extreme(data.element, element, extreme));
         let place = Scalar::Index(Index::linear(&places, &extents.strides(), 0), ElementType::I64);
         let body = is_found.select(place, number(volume));
         let last = Scalar::Reduced.binary(BinaryOp::Minimum, number(volume - 1));

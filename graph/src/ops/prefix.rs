@@ -96,15 +96,20 @@ impl Prefix {
         let mut index: Vec<Index> = expr.parallels(&ty.shape).into_iter().map(Index::axis).collect();
         let along = Index::axis(expr.reduced(extent));
         let own = std::mem::replace(&mut index[dimension], along.clone());
-        let guard =
-            expr.guard(Guard::always(), self.distance(&own, &along), i64::from(self.exclusive), extent as i64);
+        let guard = expr.guard(Guard::always(), self.distance(&own, &along), i64::from(self.exclusive), extent as i64);
         let operand = expr.operand(&ty);
         let body = expr.guarded_read(operand, index, guard, reducer.identity(ty.element));
         program.compute(expr.reduce(ty.element, reducer, body, None), &[data])
     }
 
     /// Elements and blocks alike are combined among few, so that the work grows with the extent and not with its square.
-    fn over_blocks(&self, program: &mut ProgramBuilder, data: TensorId, dimension: usize, reducer: Reducer) -> TensorId {
+    fn over_blocks(
+        &self,
+        program: &mut ProgramBuilder,
+        data: TensorId,
+        dimension: usize,
+        reducer: Reducer,
+    ) -> TensorId {
         let inclusive = Self { exclusive: false, ..*self };
         let extent = program.ty(data).shape[dimension];
         let length = extent.isqrt().isqrt().next_power_of_two().max(SHORTEST_BLOCK);

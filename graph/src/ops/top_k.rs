@@ -3,8 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::{
-    Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, elementwise,
-    movement, ordering,
+    Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, elementwise, movement, ordering,
 };
 use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Reducer, Scalar};
 use crate::procedure::sort::{Direction, LONGEST_ROW};
