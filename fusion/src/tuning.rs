@@ -25,6 +25,9 @@ pub struct PartitionTuning {
     pub narrowest_beam: usize,
     /// States that may be placed over a whole search, if they are of `few_open_groups` open groups and compose `few_statements`.
     pub beam_placements: usize,
+    /// Reads of the groups that the states before one node may have priced, each of its choices counted with all that the node
+    /// reads.
+    pub beam_reads: usize,
     /// Open groups beyond which a state takes the time of several.
     pub few_open_groups: usize,
     /// Statements of a group beyond which a state takes the time of several: its square over the square of this.
@@ -122,6 +125,7 @@ impl SearchTuning {
             widest_beam: 128,
             narrowest_beam: 8,
             beam_placements: 60_000,
+            beam_reads: 40_000,
             few_open_groups: 64,
             few_statements: 16,
             all_subsets: 5,

@@ -183,9 +183,13 @@ def center_crop_pad(chooser, name):
 @operator("CumSum", "CumProd")
 def running(chooser, name):
     shape = chooser.shape()
+    axis = chooser.axis(len(shape))
+    if name == "CumSum" and chooser.chance(0.2):
+        # Long axes are combined in blocks.
+        shape[axis] = chooser.between(1025, 1500)
     element = chooser.element([numpy.float32, numpy.int32, numpy.int64, numpy.float64])
     if name == "CumProd" and numpy.prod(shape) > 4096:
         raise Unfit("a long product")
-    axis = numpy.array(chooser.axis(len(shape)), chooser.choice([numpy.int32, numpy.int64]))
+    axis = numpy.array(axis, chooser.choice([numpy.int32, numpy.int64]))
     return Case(name, [small(chooser, element, shape), axis], opset=26 if name == "CumProd" else 14,
                 exclusive=chooser.choice([None, 0, 1]), reverse=chooser.choice([None, 0, 1]))

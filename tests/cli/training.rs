@@ -264,7 +264,7 @@ fn what_cannot_be_trained_is_named() {
     let message = compile(&whole, &["--trainable", "count"]);
     assert!(message.contains("`count`"), "an integer weight: {message}");
     let message = compile(&whole, &["--frozen", "w"]);
-    assert!(message.contains("no initializer"), "{message}");
+    assert!(message.contains("--frozen `w`: no initializer of singles is left"), "{message}");
     let message = compile(&whole, &["--trainable", "v*"]);
     assert!(message.contains("`v*`") || message.contains("no initializer"), "{message}");
 }

@@ -1,5 +1,7 @@
 //! The search against the optimum.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use warpweave_fusion::partition::search::problem::{DependenceGraph, Memo, NodeSet, PartitionProblem, Solution};
 use warpweave_fusion::partition::search::{beam, chain, closure, greedy, solve};
 
@@ -129,6 +131,34 @@ fn long_programs_are_searched_with_a_narrow_beam() {
         bar.cost
     );
     assert!(found.cost <= bar.cost);
+}
+
+/// A problem where every merge pays, and how many nodes all sets had that were priced.
+struct Counted(AlwaysCheaper, AtomicUsize);
+
+impl PartitionProblem for Counted {
+    fn graph(&self) -> &DependenceGraph {
+        self.0.graph()
+    }
+
+    fn evaluate(&self, members: &NodeSet) -> Option<f64> {
+        self.1.fetch_add(members.len(), Ordering::Relaxed);
+        self.0.evaluate(members)
+    }
+}
+
+/// Pairs of nodes whose ends one node reads. The states before it differ in the pairs that are one group, and in each of them the
+/// largest set has all pairs.
+#[test]
+fn a_node_that_reads_many_groups_is_priced_in_few_states() {
+    let pairs = 64;
+    let mut predecessors: Vec<Vec<usize>> = (0..pairs).flat_map(|pair| [vec![], vec![2 * pair]]).collect();
+    predecessors.push((0..pairs).map(|pair| 2 * pair + 1).collect());
+    let problem = Counted(AlwaysCheaper(DependenceGraph::new(predecessors)), AtomicUsize::new(0));
+    let found = beam::solve(&mut Memo::new(&problem));
+    assert_eq!(found.groups.len(), 1);
+    let priced = problem.1.into_inner();
+    assert!(priced < 4_000, "sets of {priced} nodes were priced");
 }
 
 struct NothingFuses(DependenceGraph);

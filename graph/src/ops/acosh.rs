@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use super::elementwise::{ElementWise, floating, operands};
 use super::hyperbolic::logarithm_of_sum;
 use super::{AttributeError, AttributeReader, InferError, NEWEST_OPSET};
-use crate::expr::{BinaryOp, Scalar};
+use crate::expr::{BinaryOp, Scalar, UnaryOp};
 use crate::types::ElementType;
 
 /// ln(x + √((x − 1)(x + 1))), element-wise; NaN below 1.
@@ -28,6 +28,7 @@ impl ElementWise for Acosh {
         let [x] = operands(inputs);
         let one = Scalar::literal(element, 1.0);
         let (below, above) = (x.clone().binary(BinaryOp::Subtract, one.clone()), x.clone().binary(BinaryOp::Add, one));
-        logarithm_of_sum(element, x, below.binary(BinaryOp::Multiply, above))
+        // The size keeps the radicand negative below −1 too.
+        logarithm_of_sum(element, x, below.binary(BinaryOp::Multiply, above.unary(UnaryOp::Absolute)))
     }
 }

@@ -1,7 +1,8 @@
 //! What of many elements counts, brought to the front: the places of marked elements, in order.
 
+use super::prefix::Prefix;
 use super::{InferError, compose, movement, ordering};
-use crate::expr::{BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar};
+use crate::expr::{BinaryOp, ExprBuilder, Index, Literal, Reducer, Scalar};
 use crate::procedure::sort::{Direction, LONGEST_ROW};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape};
@@ -57,40 +58,8 @@ fn counted(program: &mut ProgramBuilder, marks: TensorId, ones: TensorId) -> Ten
 }
 
 /// Appends the sums of the elements of a vector of 64-bit integers up to each element.
-///
-/// A long vector is summed in blocks, then over the blocks: elements and blocks alike are counted among few.
 pub fn sums_up_to(program: &mut ProgramBuilder, values: TensorId) -> TensorId {
-    let total = program.ty(values).shape[0];
-    let length = if total <= MOST_COUNTED { total.max(1) } else { total.isqrt().isqrt().next_power_of_two().max(64) };
-    let blocks = total.div_ceil(length);
-    let mut expr = ExprBuilder::new();
-    let (block, own, other) = (expr.parallel(blocks), expr.parallel(length), expr.reduced(length));
-    let [block, own, other] = [block, own, other].map(Index::axis);
-    let place = block.times(length as i64).add(&other);
-    let guard = expr.guard(Guard::always(), place.clone(), 0, total as i64);
-    let guard = expr.guard(guard, own.add(&other.times(-1)), 0, length as i64);
-    let operand = expr.operand(program.ty(values));
-    let body = expr.guarded_read(operand, vec![place], guard, Literal::integer(ElementType::I64, 0));
-    let within = program.compute(expr.reduce(ElementType::I64, Reducer::Sum, body, None), &[values]);
-    if blocks <= 1 {
-        return movement::reshape(program, within, &[total].into());
-    }
-    let sums = movement::rearrange(program, within, &[blocks], |axes| {
-        vec![Index::axis(axes[0]), Index::constant(length as i64 - 1)]
-    });
-    let before = sums_up_to(program, sums);
-    let mut expr = ExprBuilder::new();
-    let place = expr.parallel(total);
-    let ranges = |axis| expr.range(axis);
-    let block = Index::axis(place).floor_div(length as i64, &ranges);
-    let own = Index::axis(place).modulo(length as i64, &ranges);
-    let operand = expr.operand(program.ty(within));
-    let within_read = expr.read(operand, vec![block.clone(), own]);
-    let guard = expr.guard(Guard::always(), block.clone(), 1, blocks as i64);
-    let operand = expr.operand(program.ty(before));
-    let before_read = expr.guarded_read(operand, vec![block.plus(-1)], guard, Literal::integer(ElementType::I64, 0));
-    let body = within_read.binary(BinaryOp::Add, before_read);
-    program.compute(expr.map(ElementType::I64, body), &[within, before])
+    Prefix::PLAIN.along(program, values, 0, Reducer::Sum)
 }
 
 /// A coordinate of places in row-major order: `⌊place / stride⌋ mod extent`.

@@ -136,6 +136,15 @@ fn accept(element: ElementType, accepted: bool) -> Result<ElementType, InferErro
     if accepted { Ok(element) } else { Err(InferError::Mismatch(format!("element type {element} is not accepted"))) }
 }
 
+/// Whether `x` is the extreme element `found` of those that it is one of; a NaN is, because it makes the extreme one.
+pub fn is_extreme(element: ElementType, x: Scalar, found: Scalar) -> Scalar {
+    let is_equal = x.clone().binary(BinaryOp::Equal, found);
+    if !element.is_float() {
+        return is_equal;
+    }
+    is_equal.binary(BinaryOp::Or, x.clone().binary(BinaryOp::Equal, x).unary(UnaryOp::Not))
+}
+
 /// 1 / (1 + e⁻ˣ).
 pub fn sigmoid(element: ElementType, operand: Scalar) -> Scalar {
     let one = Scalar::literal(element, 1.0);

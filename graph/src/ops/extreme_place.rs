@@ -61,7 +61,7 @@ impl ExtremePlace {
         (own != dimension).then(|| dimension - usize::from(!self.keep && own < dimension))
     }
 
-    /// Appends the extreme element along the axis by `reducer`, and the place where it stands; 0 where there is a NaN.
+    /// Appends the extreme element along the axis by `reducer`, and the place where it stands; a NaN is extreme.
     pub fn lower(
         &self,
         context: &Context,
@@ -82,7 +82,7 @@ impl ExtremePlace {
         let literal = |value: i64| Scalar::literal(ElementType::I64, value as f64);
         let place = Scalar::Index(Index::axis(place), ElementType::I64);
         let (combined, absent) = if self.last { (Reducer::Maximum, -1) } else { (Reducer::Minimum, extent as i64) };
-        let body = x.binary(BinaryOp::Equal, found).select(place, literal(absent));
+        let body = elementwise::is_extreme(data.element, x, found).select(place, literal(absent));
         let inside =
             Scalar::Reduced.binary(BinaryOp::Maximum, literal(0)).binary(BinaryOp::Minimum, literal(extent as i64 - 1));
         program.compute(expr.reduce(ElementType::I64, combined, body, Some(inside)), &[input, extreme])

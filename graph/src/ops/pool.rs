@@ -1,7 +1,7 @@
 //! What the pooling operators have in common.
 
 use super::window::{Span, Window};
-use super::{AttributeError, AttributeReader, Context, InferError};
+use super::{AttributeError, AttributeReader, Context, InferError, elementwise};
 use crate::expr::{AxisId, BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar};
 use crate::program::Ties;
 use crate::program::{ProgramBuilder, TensorId};
@@ -97,7 +97,8 @@ impl Pool {
         let number = |value: i64| Scalar::Literal(Literal::integer(ElementType::I64, value));
         let extents = Shape::from(&data.shape[2..]);
         let volume = extents.elements() as i64;
-        let is_found = Scalar::Holds(inside).binary(BinaryOp::And, element.binary(BinaryOp::Equal, extreme));
+        let is_found =
+            Scalar::Holds(inside).binary(BinaryOp::And, elementwise::is_extreme(data.element, element, extreme));
         let place = Scalar::Index(Index::linear(&places, &extents.strides(), 0), ElementType::I64);
         let body = is_found.select(place, number(volume));
         let last = Scalar::Reduced.binary(BinaryOp::Minimum, number(volume - 1));

@@ -1,11 +1,19 @@
 //! What `CumSum` and `CumProd` have in common.
 
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, axes, elementwise};
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, axes, elementwise, movement};
 use crate::expr::{ExprBuilder, Guard, Index, Reducer};
 use crate::program::{ProgramBuilder, TensorId};
+use crate::types::MAX_RANK;
+
+/// Most pairs of elements along an axis of which every result is computed by itself. Where there are more, elements are combined in
+/// blocks, then over the blocks.
+const MOST_PAIRS: usize = 1 << 20;
+
+/// Elements of a block, at least.
+const SHORTEST_BLOCK: usize = 64;
 
 /// The elements along an axis, a constant second input, combined up to each element or from each on; without the element
-/// itself if `exclusive`. Every result is computed by itself.
+/// itself if `exclusive`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Prefix {
     exclusive: bool,
@@ -40,7 +48,7 @@ impl Prefix {
         }
     }
 
-    /// Appends the combined elements.
+    /// Appends the combined elements of the first input.
     pub fn lower(
         &self,
         context: &Context,
@@ -49,20 +57,132 @@ impl Prefix {
         reducer: Reducer,
     ) -> TensorId {
         let dimension = Self::dimension(context).expect("inference accepted the axis");
-        let data = context.accepted(0);
-        let extent = data.shape[dimension];
+        self.along(program, inputs[0].expect("inference found the input"), dimension, reducer)
+    }
+
+    /// Appends the elements of a tensor combined along a dimension.
+    pub fn along(&self, program: &mut ProgramBuilder, data: TensorId, dimension: usize, reducer: Reducer) -> TensorId {
+        let shape = program.ty(data).shape.clone();
+        let pairs = shape.elements().saturating_mul(shape[dimension]);
+        if shape[dimension] <= 2 * SHORTEST_BLOCK || pairs <= MOST_PAIRS {
+            return self.by_themselves(program, data, dimension, reducer);
+        }
+        if shape.len() < MAX_RANK {
+            return self.over_blocks(program, data, dimension, reducer);
+        }
+        // Blocks are a dimension more.
+        let (before, behind) = (&shape[..dimension], &shape[dimension + 1..]);
+        let folded = [before.iter().product(), shape[dimension], behind.iter().product()].into();
+        let data = movement::reshape(program, data, &folded);
+        let combined = self.over_blocks(program, data, 1, reducer);
+        movement::reshape(program, combined, &shape)
+    }
+
+    /// How far `place` stands behind `other`, or before it in reverse.
+    fn distance(&self, place: &Index, other: &Index) -> Index {
+        place.add(&other.times(-1)).times(if self.reverse { -1 } else { 1 })
+    }
+
+    fn by_themselves(
+        &self,
+        program: &mut ProgramBuilder,
+        data: TensorId,
+        dimension: usize,
+        reducer: Reducer,
+    ) -> TensorId {
+        let ty = program.ty(data).clone();
+        let extent = ty.shape[dimension];
         let mut expr = ExprBuilder::new();
-        let axes = expr.parallels(&data.shape);
-        let along = expr.reduced(extent);
-        let mut index: Vec<Index> = axes.iter().map(|&axis| Index::axis(axis)).collect();
-        index[dimension] = Index::axis(along);
-        // How far the element stands before the place of the result, or behind it.
-        let sign = if self.reverse { -1 } else { 1 };
-        let before = Index::axis(axes[dimension]).add(&Index::axis(along).times(-1)).times(sign);
-        let guard = expr.guard(Guard::always(), before, i64::from(self.exclusive), extent as i64);
-        let operand = expr.operand(data);
-        let body = expr.guarded_read(operand, index, guard, reducer.identity(data.element));
-        let expr = expr.reduce(data.element, reducer, body, None);
-        program.compute(expr, &[inputs[0].expect("inference found the input")])
+        let mut index: Vec<Index> = expr.parallels(&ty.shape).into_iter().map(Index::axis).collect();
+        let along = Index::axis(expr.reduced(extent));
+        let own = std::mem::replace(&mut index[dimension], along.clone());
+        let guard = expr.guard(Guard::always(), self.distance(&own, &along), i64::from(self.exclusive), extent as i64);
+        let operand = expr.operand(&ty);
+        let body = expr.guarded_read(operand, index, guard, reducer.identity(ty.element));
+        program.compute(expr.reduce(ty.element, reducer, body, None), &[data])
+    }
+
+    /// Elements and blocks alike are combined among few, so that the work grows with the extent and not with its square.
+    fn over_blocks(
+        &self,
+        program: &mut ProgramBuilder,
+        data: TensorId,
+        dimension: usize,
+        reducer: Reducer,
+    ) -> TensorId {
+        let inclusive = Self { exclusive: false, ..*self };
+        let extent = program.ty(data).shape[dimension];
+        let length = extent.isqrt().isqrt().next_power_of_two().max(SHORTEST_BLOCK);
+        let within = inclusive.within_blocks(program, data, (dimension, length), reducer);
+        let last = if self.reverse { 0 } else { length as i64 - 1 };
+        let mut shape = program.ty(within).shape.to_vec();
+        shape.remove(dimension + 1);
+        let whole = movement::rearrange(program, within, &shape, |axes| {
+            let mut index: Vec<Index> = axes.iter().copied().map(Index::axis).collect();
+            index.insert(dimension + 1, Index::constant(last));
+            index
+        });
+        let blocks = inclusive.along(program, whole, dimension, reducer);
+        self.joined(program, [within, blocks], (dimension, extent), reducer)
+    }
+
+    /// The elements combined inside blocks of a length: the dimension becomes two.
+    fn within_blocks(
+        &self,
+        program: &mut ProgramBuilder,
+        data: TensorId,
+        (dimension, length): (usize, usize),
+        reducer: Reducer,
+    ) -> TensorId {
+        let ty = program.ty(data).clone();
+        let extent = ty.shape[dimension];
+        let mut shape = ty.shape.to_vec();
+        shape[dimension] = extent.div_ceil(length);
+        shape.insert(dimension + 1, length);
+        let mut expr = ExprBuilder::new();
+        let mut index: Vec<Index> = expr.parallels(&shape).into_iter().map(Index::axis).collect();
+        let other = Index::axis(expr.reduced(length));
+        let own = index.remove(dimension + 1);
+        index[dimension] = index[dimension].times(length as i64).add(&other);
+        let guard = expr.guard(Guard::always(), index[dimension].clone(), 0, extent as i64);
+        let guard = expr.guard(guard, self.distance(&own, &other), 0, length as i64);
+        let operand = expr.operand(&ty);
+        let body = expr.guarded_read(operand, index, guard, reducer.identity(ty.element));
+        program.compute(expr.reduce(ty.element, reducer, body, None), &[data])
+    }
+
+    /// What is combined inside a block, with all blocks before it or, in reverse, behind it.
+    fn joined(
+        &self,
+        program: &mut ProgramBuilder,
+        [within, blocks]: [TensorId; 2],
+        (dimension, extent): (usize, usize),
+        reducer: Reducer,
+    ) -> TensorId {
+        let ty = program.ty(blocks).clone();
+        let (count, length) = (ty.shape[dimension] as i64, program.ty(within).shape[dimension + 1] as i64);
+        let step = if self.reverse { 1 } else { -1 };
+        let mut shape = ty.shape.to_vec();
+        shape[dimension] = extent;
+        let mut expr = ExprBuilder::new();
+        let axes = expr.parallels(&shape);
+        let place = Index::axis(axes[dimension]).plus(if self.exclusive { step } else { 0 });
+        let there = expr.guard(Guard::always(), place.clone(), 0, extent as i64);
+        let ranges = |axis| expr.range(axis);
+        let (block, own) = (place.floor_div(length, &ranges), place.modulo(length, &ranges));
+        let at = |block: Index| -> Vec<Index> {
+            let mut index: Vec<Index> = axes.iter().copied().map(Index::axis).collect();
+            index[dimension] = block;
+            index
+        };
+        let (next, fill) = (block.plus(step), reducer.identity(ty.element));
+        let has_next = expr.guard(Guard::always(), next.clone(), 0, count);
+        let mut index = at(block);
+        index.insert(dimension + 1, own);
+        let operand = expr.operand(program.ty(within));
+        let inside = expr.guarded_read(operand, index, there, fill);
+        let operand = expr.operand(&ty);
+        let before = expr.guarded_read(operand, at(next), has_next, fill);
+        program.compute(expr.map(ty.element, inside.binary(reducer.op(), before)), &[within, blocks])
     }
 }

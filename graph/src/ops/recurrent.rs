@@ -68,6 +68,8 @@ impl Recurrent {
         let directions = if *direction == Direction::Bidirectional { 2 } else { 1 };
         let functions = GateFunctions::from_attributes(attributes, usual, directions)?;
         let batch_first = attributes.flag("layout")?.unwrap_or(false);
+        // Before opset 7 this said whether the first output is there; its name says so too.
+        attributes.int("output_sequence")?;
         Ok(Self { functions, hidden: attributes.int("hidden_size")?, direction: *direction, batch_first })
     }
 

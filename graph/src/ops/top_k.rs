@@ -3,22 +3,22 @@
 use std::ops::RangeInclusive;
 
 use super::{
-    Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, axes, elementwise,
-    movement, ordering,
+    Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, elementwise, movement, ordering,
 };
 use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Reducer, Scalar};
 use crate::procedure::sort::{Direction, LONGEST_ROW};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
-/// The `k` largest or smallest elements along an axis, in order, and their places; `k` is a constant second input. Of equal
-/// elements the first comes first; NaN counts as the largest.
+/// The `k` largest or smallest elements along an axis, in order, and their places; `k` is an attribute before opset 10 and a
+/// constant second input from then on. Of equal elements the first comes first; NaN counts as the largest.
 ///
 /// Short rows are ranked by counting for each element those before it in that order, long ones are sorted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TopK {
     axis: i64,
     largest: bool,
+    count: Option<i64>,
 }
 
 /// Longest rows whose elements are ranked by counting: that is a statement that others are fused with, and as fast on a device
@@ -28,7 +28,7 @@ const MOST_COUNTED: usize = 1 << 8;
 impl TopK {
     /// The largest along a dimension.
     pub fn largest(dimension: usize) -> Self {
-        Self { axis: dimension as i64, largest: true }
+        Self { axis: dimension as i64, largest: true, count: None }
     }
 
     /// The dimension, and how many elements are picked.
@@ -37,7 +37,10 @@ impl TopK {
         elementwise::number(data.element)?;
         let dimension = axes::dimension(self.axis, data.shape.len())?;
         let extent = data.shape[dimension];
-        let count = context.integers(1)?.ok_or(InferError::Missing(1))?;
+        let count = match self.count {
+            Some(count) => vec![count],
+            None => context.integers(1)?.ok_or(InferError::Missing(1))?,
+        };
         let count = match count.as_slice() {
             &[count] if (0..=extent as i64).contains(&count) => count as usize,
             _ => return Err(InferError::Mismatch(format!("{count:?} of {extent} elements cannot be picked"))),
@@ -119,17 +122,21 @@ impl TopK {
 
 impl Operator for TopK {
     const NAME: &'static str = "TopK";
-    const OPSETS: RangeInclusive<i64> = 10..=NEWEST_OPSET;
-    const INPUTS: RangeInclusive<usize> = 2..=2;
+    const INPUTS: RangeInclusive<usize> = 1..=2;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         // Sorted results are one of the orders that an unsorted result may have.
         attributes.flag("sorted")?;
-        Ok(Self { axis: attributes.int("axis")?.unwrap_or(-1), largest: attributes.flag("largest")?.unwrap_or(true) })
+        Ok(Self {
+            axis: attributes.int("axis")?.unwrap_or(-1),
+            largest: attributes.flag("largest")?.unwrap_or(true),
+            count: attributes.int("k")?,
+        })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        vec![("axis", Attribute::Int(self.axis)), ("largest", Attribute::Int(i64::from(self.largest)))]
+        let own = [("axis", Attribute::Int(self.axis)), ("largest", Attribute::Int(i64::from(self.largest)))];
+        own.into_iter().chain(self.count.map(|count| ("k", Attribute::Int(count)))).collect()
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {

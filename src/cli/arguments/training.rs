@@ -63,13 +63,9 @@ impl TrainingArguments {
         let Some(request) = self.request()? else { return load_model_with(path, import, passes) };
         refuse_bundle(path)?;
         let made = Model::import_step(path, import, &request);
-        if let (Err(ModelError::Training(TrainingError::Nothing)), [_, ..]) = (&made, &*request.trainable.included) {
-            let patterns: Vec<String> =
-                request.trainable.included.iter().map(|pattern| format!("`{}`", legible(pattern))).collect();
-            let text = format!(
-                "--trainable {}: no initializer of singles that is not frozen has such a name; integers do not train",
-                patterns.join(", ")
-            );
+        if let Err(ModelError::Training(TrainingError::Nothing)) = &made
+            && let Some(text) = nothing_left(&request.trainable)
+        {
             return Err(CliError::Usage(text));
         }
         let (model, summary) = made?;
@@ -96,6 +92,21 @@ impl TrainingArguments {
             learning_rate: optimizer.learning_rate,
             trainable: NameFilter { included: self.trainable.clone(), excluded: self.frozen.clone() },
         }))
+    }
+}
+
+/// Why patterns leave nothing to train; `None` if there are none.
+fn nothing_left(NameFilter { included, excluded }: &NameFilter) -> Option<String> {
+    let quoted = |patterns: &[String]| -> String {
+        patterns.iter().map(|pattern| format!("`{}`", legible(pattern))).collect::<Vec<String>>().join(", ")
+    };
+    match (included.is_empty(), excluded.is_empty()) {
+        (false, _) => Some(format!(
+            "--trainable {}: no initializer of singles that is not frozen has such a name; integers do not train",
+            quoted(included)
+        )),
+        (true, false) => Some(format!("--frozen {}: no initializer of singles is left to train", quoted(excluded))),
+        (true, true) => None,
     }
 }
 

@@ -30,8 +30,12 @@ fn solve_window<P: PartitionProblem>(placement: &Placement, memo: &mut Memo<'_, 
             break;
         }
         placed = node + 1;
+        let joins = memo.joins(placement.named(&[node])[0]);
+        if joins {
+            beam.truncate(states_before(graph.predecessors(node).len()));
+        }
         let choices: Vec<Choice> =
-            (0..beam.len()).flat_map(|position| choices(&beam, position, placement, node)).collect();
+            (0..beam.len()).flat_map(|position| choices(&beam, position, placement, (node, joins))).collect();
         memo.prepare(choices.iter().map(|choice| choice.named.clone()).collect());
         let priced = choices.into_iter().filter_map(|choice| {
             let cost = memo.price(&choice.named)?;
@@ -54,6 +58,15 @@ fn width(nodes: usize, open: usize, composed: usize) -> usize {
     let placements = tuning.beam_placements * tuning.few_open_groups * tuning.few_statements.pow(2);
     let weight = open.max(tuning.few_open_groups) * composed.max(tuning.few_statements).pow(2);
     (placements / (nodes.max(1) * weight)).clamp(tuning.narrowest_beam, tuning.widest_beam)
+}
+
+/// States that are kept before a node that reads so many others. Each state has choices of its own, and what a choice takes to
+/// price grows with what the node reads.
+fn states_before(reads: usize) -> usize {
+    let tuning = &SearchTuning::DEFAULT.partition;
+    let few = reads.min(tuning.few_read_groups);
+    let choices = if reads <= tuning.all_subsets { 1 << reads } else { 2 + few + few * (few - 1) / 2 };
+    (tuning.beam_reads / (choices * reads.max(1))).clamp(tuning.narrowest_beam, tuning.widest_beam)
 }
 
 /// A state and the cost of all its groups.
@@ -81,16 +94,19 @@ struct Priced {
     choice: Choice,
 }
 
-/// What a node can do in a state of the beam.
-fn choices(beam: &[Ranked], position: usize, placement: &Placement, node: usize) -> Vec<Choice> {
+/// What a node, which may join others or not, can do in a state of the beam.
+fn choices(beam: &[Ranked], position: usize, placement: &Placement, (node, joins): (usize, bool)) -> Vec<Choice> {
     let state = &beam[position].state;
     let read = state.read_by(placement.graph(), node);
-    let companions = state.companions(node, &read);
     let choice = |joined: Vec<usize>| {
         let members = state.union(node, &joined);
         let named = placement.named(&members);
         Choice { position, joined, read: read.clone(), members, named }
     };
+    if !joins {
+        return vec![choice(Vec::new())];
+    }
+    let companions = state.companions(node, &read);
     subsets(&read, &companions).into_iter().map(choice).collect()
 }
 

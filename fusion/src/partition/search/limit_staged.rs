@@ -77,4 +77,8 @@ impl PartitionProblem for Within<'_, '_> {
     fn evaluate(&self, members: &NodeSet) -> Option<f64> {
         self.problem.evaluate_at(FusionLevel::Register, &self.named(members))
     }
+
+    fn joins(&self, node: usize) -> bool {
+        self.problem.joins(self.nodes[node])
+    }
 }

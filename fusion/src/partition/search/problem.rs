@@ -72,6 +72,12 @@ pub trait PartitionProblem: Sync {
 
     /// The cost of these nodes as one group; `None` if they cannot be one. A single node always can.
     fn evaluate(&self, members: &NodeSet) -> Option<f64>;
+
+    /// Whether a node can be in one group with others.
+    fn joins(&self, node: usize) -> bool {
+        let _ = node;
+        true
+    }
 }
 
 /// Prices of sets, each asked of the problem once, for a search within a budget.
@@ -100,6 +106,11 @@ impl<'a, P: PartitionProblem> Memo<'a, P> {
     /// Who depends on whom.
     pub fn graph(&self) -> &'a DependenceGraph {
         self.problem.graph()
+    }
+
+    /// Whether a node can be in one group with others.
+    pub fn joins(&self, node: usize) -> bool {
+        self.problem.joins(node)
     }
 
     /// Sets that were priced.

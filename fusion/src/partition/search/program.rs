@@ -231,6 +231,10 @@ impl PartitionProblem for ProgramProblem<'_> {
     fn evaluate(&self, members: &NodeSet) -> Option<f64> {
         self.evaluate_at(self.level, members)
     }
+
+    fn joins(&self, node: usize) -> bool {
+        !self.is_concat(node)
+    }
 }
 
 impl ProgramProblem<'_> {
