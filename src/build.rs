@@ -388,7 +388,6 @@ impl Build {
             index_tensors: self.index_tensors(machine),
             of_host,
             training: self.model.training.clone(),
-            program_text: program.to_string(),
             program: program.clone(),
             targets: parts,
         }

@@ -48,7 +48,6 @@ fn contents() -> BundleContents {
             outputs: ports(&program, &program.outputs),
             counted: Vec::new(),
         },
-        program_text: program.to_string(),
         program,
         targets: BTreeMap::from([(BundleTarget::Host, TargetContents { plan, code: None })]),
     }
@@ -74,7 +73,6 @@ fn a_bundle_holds_the_program_and_runs() {
     let bundle = Bundle::open(&path).expect("the bundle opens");
     assert_eq!(bundle.manifest().model, contents.model);
     assert_eq!(bundle.manifest().signature, contents.signature);
-    assert_eq!(bundle.program_text().expect("the text is there"), contents.program_text);
     assert_eq!(bundle.program().expect("the program is there"), contents.program);
     assert_eq!(bundle.target(BundleTarget::Host).expect("the plan is sound"), contents.targets[&BundleTarget::Host]);
     let x: Vec<f32> = (0..60).map(|at| (at as f32 * 0.21).cos()).collect();

@@ -16,7 +16,7 @@ fn equal_inputs_give_equal_bytes() {
     assert!(first == second);
     assert_eq!(folder.names(), ["dlrm.weave"]);
     let names: Vec<String> = entries(&first).into_iter().map(|entry| entry.name).collect();
-    assert_eq!(names, ["weights.safetensors", "program.txt", "program.bin", "plan/host.bin", "manifest.json"]);
+    assert_eq!(names, ["weights.safetensors", "program.bin", "plan/host.bin", "manifest.json"]);
     assert!(entries(&first).iter().all(|entry| entry.start % 64 == 0));
 }
 
@@ -104,14 +104,44 @@ fn another_format_is_refused() {
     }
 }
 
+/// The entries of another version may be others, too.
+#[test]
+fn another_format_with_foreign_entries_is_refused_as_another_format() {
+    let folder = Folder::new();
+    let path = host_bundle(&folder);
+    let mut bytes = fs::read(&path).expect("the bundle is there");
+    replace(&mut bytes, "manifest.json", &format!("\"format_version\": {FORMAT_VERSION}"), "\"format_version\": 12");
+    let manifest = entries(&bytes).into_iter().find(|entry| entry.name == "manifest.json").expect("there is one");
+    let places = (0..bytes.len() - 11).filter(|&at| bytes[at..].starts_with(b"program.bin"));
+    let places: Vec<usize> =
+        places.filter(|at| !(manifest.start..manifest.start + manifest.bytes).contains(at)).collect();
+    places.iter().for_each(|&at| bytes[at..at + 11].copy_from_slice(b"program.txt"));
+    fs::write(&path, &bytes).expect("the file can be written");
+    assert!(fail(4, "bundle-version", &["run", &path]).contains("has format version 12"));
+}
+
+#[test]
+fn the_program_of_a_bundle_is_printed() {
+    let folder = Folder::new();
+    let path = host_bundle(&folder);
+    let printed = succeed(&["inspect", "--program", &path]);
+    let text = printed["program"].as_str().expect("there is a program");
+    let emitted = folder.join("emitted").display().to_string();
+    let bundle = folder.join("again.weave").display().to_string();
+    let model = model("dlrm", "torchscript.onnx");
+    succeed(&["compile", &model, "-o", &bundle, "--target", "host", "--emit", "program", "--emit-dir", &emitted]);
+    let emitted = fs::read_to_string(folder.join("emitted/program.txt")).expect("the program is there");
+    assert_eq!(emitted, text);
+}
+
 #[test]
 fn foreign_and_repeated_names_are_refused() {
     let folder = Folder::new();
     let bytes = fs::read(host_bundle(&folder)).expect("the bundle is there");
     let path = folder.join("foreign.weave").display().to_string();
-    for name in ["../ph.txt", "/raph.txt", "graph.bin"] {
+    for name in ["../ph.bin", "/raph.bin", "graph.txt"] {
         let mut foreign = bytes.clone();
-        let places: Vec<usize> = (0..bytes.len() - 9).filter(|&at| bytes[at..].starts_with(b"program.txt")).collect();
+        let places: Vec<usize> = (0..bytes.len() - 9).filter(|&at| bytes[at..].starts_with(b"program.bin")).collect();
         places.iter().for_each(|&at| foreign[at..at + 9].copy_from_slice(name.as_bytes()));
         fs::write(&path, &foreign).expect("the file can be written");
         let message = fail(8, "bundle-entry", &["inspect", &path]);

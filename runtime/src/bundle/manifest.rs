@@ -15,7 +15,7 @@ use super::training::TrainingRecord;
 use crate::session::TensorNames;
 
 /// The version of the format that this library writes, and the only one that it reads.
-pub const FORMAT_VERSION: u32 = 12;
+pub const FORMAT_VERSION: u32 = 13;
 
 /// The entry `manifest.json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

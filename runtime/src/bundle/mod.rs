@@ -5,7 +5,6 @@
 //! | Entry | Holds |
 //! |---|---|
 //! | `manifest.json` | format version, producer, model, signature, numerics, targets with launch geometry, sizes and hashes |
-//! | `program.txt` | the program as text, for people |
 //! | `program.bin` | the program without its constants |
 //! | `program/host.bin` | the same of the host's plan, where that is of another program with the same inputs and constants |
 //! | `plan/<target>.bin` | the execution plan, its bindings and operands |

@@ -80,8 +80,6 @@ impl From<BundleTarget> for String {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum EntryName {
-    /// The program as text, for people.
-    ProgramText,
     /// The program without weights, in postcard.
     Program,
     /// The same of the program that the host's plan schedules, where that is another.
@@ -108,7 +106,6 @@ pub struct UnknownEntry(pub String);
 impl fmt::Display for EntryName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ProgramText => f.write_str("program.txt"),
             Self::Program => f.write_str("program.bin"),
             Self::HostProgram => f.write_str("program/host.bin"),
             Self::Plan(target) => write!(f, "plan/{target}.bin"),
@@ -127,7 +124,7 @@ impl FromStr for EntryName {
     fn from_str(name: &str) -> Result<Self, UnknownEntry> {
         let target = name.split_once('/').and_then(|(_, file)| file.rsplit_once('.')).map(|(target, _)| target);
         let target: Option<BundleTarget> = target.and_then(|target| target.parse().ok());
-        let mut candidates = vec![Self::ProgramText, Self::Program, Self::HostProgram, Self::Weights, Self::Manifest];
+        let mut candidates = vec![Self::Program, Self::HostProgram, Self::Weights, Self::Manifest];
         candidates.extend(target.map(Self::Plan));
         if let Some(BundleTarget::Gpu(target)) = target {
             candidates.extend([Self::KernelIr(target), Self::Source(target), Self::Cubin(target)]);
@@ -157,8 +154,7 @@ mod tests {
 
     #[test]
     fn names_are_read_back() {
-        let mut names = vec![EntryName::ProgramText, EntryName::Program, EntryName::HostProgram];
-        names.extend([EntryName::Weights, EntryName::Manifest]);
+        let mut names = vec![EntryName::Program, EntryName::HostProgram, EntryName::Weights, EntryName::Manifest];
         names.push(EntryName::Plan(BundleTarget::Host));
         for target in Target::ALL {
             names.push(EntryName::Plan(BundleTarget::Gpu(target)));
@@ -170,7 +166,7 @@ mod tests {
         for wrong in [
             "",
             "/manifest.json",
-            "../program.txt",
+            "../program.bin",
             "plan/sm_91.bin",
             "plan/host.cubin",
             "ir/host.bin",

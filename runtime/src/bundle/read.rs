@@ -1,4 +1,4 @@
-//! Opening a bundle: names, sizes, hashes, version, target, in this order. Nothing of a damaged file is used.
+//! Opening a bundle: version, names, sizes, hashes, target, in this order. Nothing of a damaged file is used.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -66,9 +66,12 @@ impl Bundle {
         let unreadable = |source| BundleError::File { action: "read", path: path.to_owned(), source };
         let file = open_regular(path).map_err(unreadable)?;
         let mut archive = ZipArchive::new(BufReader::new(&file)).map_err(|error| archive_error(path, &error))?;
+        let text = manifest_text(&mut archive, path);
+        check_version(text.as_deref().unwrap_or_default())?;
         let spans = spans(&mut archive, path)?;
-        let text = manifest_text(&mut archive, path)?;
-        let manifest = parse_manifest(&text)?;
+        let text = text?;
+        let manifest = serde_json::from_slice(&text);
+        let manifest = manifest.map_err(|error| damaged(EntryName::Manifest, &error.to_string()))?;
         check_seal(&file, &text, path)?;
         let bundle = Self { path: path.to_owned(), file, spans, manifest };
         bundle.check_entries()?;
@@ -85,13 +88,6 @@ impl Bundle {
     /// Where it lies.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// The program for people.
-    pub fn program_text(&self) -> Result<String, BundleError> {
-        let bytes = self.load(EntryName::ProgramText)?;
-        String::from_utf8(bytes)
-            .map_err(|_| BundleError::Damaged { entry: EntryName::ProgramText, reason: "it is no text".to_owned() })
     }
 
     /// The program with its constants.
@@ -193,7 +189,7 @@ impl Bundle {
                 return Err(BundleError::Damaged { entry: name, reason });
             }
         }
-        let mut wanted = vec![EntryName::ProgramText, EntryName::Program, EntryName::Weights];
+        let mut wanted = vec![EntryName::Program, EntryName::Weights];
         for &target in self.manifest.targets.keys() {
             wanted.push(EntryName::Plan(target));
             if let BundleTarget::Gpu(gpu) = target {
@@ -325,13 +321,14 @@ fn manifest_text(archive: &mut ZipArchive<impl Read + Seek>, path: &Path) -> Res
     Ok(text)
 }
 
-fn parse_manifest(text: &[u8]) -> Result<Manifest, BundleError> {
-    let unreadable = |error: serde_json::Error| damaged(EntryName::Manifest, &error.to_string());
-    let version: FormatVersion = serde_json::from_slice(text).map_err(unreadable)?;
-    if version.format_version != FORMAT_VERSION {
-        return Err(BundleError::Version { found: version.format_version, known: FORMAT_VERSION });
+/// Refuses a manifest that names another version: its entries may be others too. One that cannot be read names none.
+fn check_version(manifest: &[u8]) -> Result<(), BundleError> {
+    match serde_json::from_slice(manifest) {
+        Ok(FormatVersion { format_version: found }) if found != FORMAT_VERSION => {
+            Err(BundleError::Version { found, known: FORMAT_VERSION })
+        }
+        Ok(_) | Err(_) => Ok(()),
     }
-    serde_json::from_slice(text).map_err(unreadable)
 }
 
 fn load(file: &mut File, name: EntryName, span: EntrySpan) -> Result<Vec<u8>, BundleError> {

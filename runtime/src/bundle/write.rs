@@ -38,8 +38,6 @@ pub struct BundleContents {
     pub index_tensors: TensorNames,
     /// What the bundle of a training step says beside that.
     pub training: Option<TrainingRecord>,
-    /// The program, for people.
-    pub program_text: String,
     /// The program that every plan schedules, but the host's where it has its own.
     pub program: TensorProgram,
     /// The program of the host's plan, where that is another.
@@ -151,7 +149,6 @@ struct Archive<'a, W: Write + Seek> {
 impl<W: Write + Seek> Archive<'_, W> {
     /// Writes everything but the constants, the manifest last.
     fn finish(mut self, contents: &BundleContents, references: References) -> Result<W, BundleError> {
-        self.bytes(EntryName::ProgramText, contents.program_text.as_bytes())?;
         let skeleton = ProgramSkeleton::of(&contents.program);
         self.bytes(EntryName::Program, &super::decode::encode(EntryName::Program, &skeleton)?)?;
         if let Some(HostProgram { program, .. }) = &contents.of_host {

@@ -202,20 +202,31 @@ fn gather<V>(processor, cover: &Cover, singles: Singles<'_>, lines: &Lines, plac
 of_vectors! {
 fn copy_lines<V>(processor, cover: &Cover, singles: Singles<'_>, lines: &Lines, out: &mut [f32]) {
     let (rows, columns, [row_step, column_step]) = (&cover.rows, &cover.columns, lines.steps);
+    let pitch = cover.pitch;
+    // Lines of a window's planes are in the nearest cache when those of the next residue are taken of them.
     for (number, planes) in out.chunks_exact_mut(cover.length()).enumerate().take(lines.count) {
-        for (row_phase, row_span) in rows.spans() {
-            for row in row_span {
-                let coordinate = row_phase + row * row_step - rows.inside.start;
-                let first = number * lines.strides[0] + coordinate * lines.strides[1];
-                let source = singles.slice(first, columns.inside.len());
-                for (column_phase, span) in columns.spans() {
-                    let first = column_phase + span.start * column_step - columns.inside.start;
-                    let out = &mut planes[cover.plane(row_phase, column_phase) + row * cover.pitch..][span];
+        for row_phase in 0..rows.phases {
+            let (from, to) = rows.spans[row_phase];
+            if from == to {
+                continue;
+            }
+            let row = (row_phase + from * row_step - rows.inside.start) * lines.strides[1];
+            for column_phase in 0..columns.phases {
+                let (start, end) = columns.spans[column_phase];
+                let column = column_phase + start * column_step - columns.inside.start;
+                let mut source = number * lines.strides[0] + row + column;
+                let mut at = cover.plane(row_phase, column_phase) + from * pitch + start;
+                for _ in from..to {
+                    let out = &mut planes[at..][..end - start];
                     match column_step {
-                        1 => V::copy(source, out),
+                        1 => V::copy(singles.slice(source, end - start), out),
                         _ if out.is_empty() => {}
-                        _ => V::copy_every(&source[first..], column_step, out),
+                        _ => {
+                            let reach = (end - start - 1) * column_step + 1;
+                            V::copy_every(singles.slice(source, reach), column_step, out);
+                        }
                     }
+                    (source, at) = (source + row_step * lines.strides[1], at + pitch);
                 }
             }
         }

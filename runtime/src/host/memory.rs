@@ -10,6 +10,7 @@ use warpweave_plan::plan::{Buffer, BufferSpace};
 
 use super::indices::IndexFaults;
 use super::lanes::{LANES, Lanes};
+use super::simd::Vector;
 
 /// An arena that threads read and write at the same time, in disjoint or ordered places.
 ///
@@ -119,18 +120,19 @@ pub(super) struct Cells<'m> {
 }
 
 impl Cells<'_> {
-    /// Gives so many of them, from a number on, to what writes them.
+    /// Writes the first lanes of a vector to so many of them, from a number on.
     ///
     /// # Panics
-    /// If they do not lie inside.
+    /// If they do not lie inside, or if a vector has fewer lanes.
     #[inline(always)]
     #[expect(unsafe_code, reason = "others may use what is beside them")]
-    pub(super) fn write(&self, first: usize, count: usize, body: impl FnOnce(&mut [f32])) {
+    pub(super) fn store<V: Vector>(&self, first: usize, count: usize, value: V) {
         let is_inside = self.length.checked_sub(count).is_some_and(|last| first <= last);
         assert!(is_inside, "a run lies in its memory");
         // SAFETY: `start` is aligned and valid for `length` singles, of which the assertion holds these inside. The plan is verified:
-        // nothing else uses what an rTask writes before it ends (see the impl of Sync for the arena), and the slice ends with `body`.
-        body(unsafe { std::slice::from_raw_parts_mut(self.start.wrapping_add(first), count) });
+        // nothing else uses what an rTask writes before it ends (see the impl of Sync for the arena), and the slice ends here.
+        let out = unsafe { std::slice::from_raw_parts_mut(self.start.wrapping_add(first), count) };
+        if count == V::LANES { value.store(out) } else { value.store_part(out) }
     }
 }
 

@@ -457,7 +457,9 @@ mod x86 {
                 Self::load(&values[at..]).store(&mut out[at..]);
                 at += 16;
             }
-            Self::load_part(&values[at..]).store_part(&mut out[at..]);
+            if at < values.len() {
+                Self::load_part(&values[at..]).store_part(&mut out[at..]);
+            }
         },
         #[inline(always)]
         fn gather(values: &[f32], places: &Places, fill: f32, out: &mut [f32]) {

@@ -25,6 +25,9 @@ pub struct Arguments {
     path: PathBuf,
     #[command(flatten)]
     import: ImportArguments,
+    /// Print the program instead, as text that parses back
+    #[arg(long)]
+    program: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -44,12 +47,25 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         }
         source => source?,
     };
+    if arguments.program {
+        let program = program(&source)?;
+        output.result("inspect", &json!({"kind": "program", "program": program}), &program);
+        return Ok(true);
+    }
     let value = match &source {
         Source::Model(build) => model(build, &mut text)?,
         Source::Bundle(bundle) => of_bundle(bundle, &mut text)?,
     };
     output.result("inspect", &value, &text);
     Ok(true)
+}
+
+/// The program that GPUs' plans schedule; of a bundle for the host alone, what the host's does.
+fn program(source: &Source) -> Result<String, CliError> {
+    Ok(match source {
+        Source::Model(build) => build.prepared().program.to_string(),
+        Source::Bundle(bundle) => bundle.program()?.to_string(),
+    })
 }
 
 fn signature(signature: &Signature, text: &mut String) -> Value {

@@ -53,8 +53,7 @@ fn program(input: &[u8], _: &Path) {
 
 fn bundle(_: &[u8], path: &Path) {
     let Ok(bundle) = Bundle::open(path) else { return };
-    let _ = bundle.program_text();
-    let _ = bundle.program();
+    let _ = bundle.program().map(|program| print(&program));
     if let Ok(part) = bundle.target(BundleTarget::Host) {
         let _ = bundle.packed_weights(&part.plan.plan.plan().memory);
     }
@@ -64,7 +63,7 @@ fn bundle(_: &[u8], path: &Path) {
 fn forged(corpus: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let mut bytes = corpus[0].clone();
     let names: Vec<String> = entries(&bytes).into_iter().map(|entry| entry.name).collect();
-    let names: Vec<&String> = names.iter().filter(|name| *name != "manifest.json" && *name != "program.txt").collect();
+    let names: Vec<&String> = names.iter().filter(|name| *name != "manifest.json").collect();
     let name = names[random.below(names.len())];
     forge(&mut bytes, name, |data| {
         // A plan begins with the hash of its program, which is left as it is.

@@ -54,7 +54,10 @@ pub(crate) fn host_microseconds(body: &GroupBody, params: &ScheduleParams, proce
     let batches = side(AxisClass::Batch) as f64;
     let sides = [side(AxisClass::Row), side(AxisClass::Column)];
     let factors = [&contraction.row_factor, &contraction.column_factor];
-    let [row_time, column_time] = [0, 1].map(|at| packing(body, factors[at], [sides[at], sides[1 - at]], processor));
+    let all = [AxisClass::Row, AxisClass::Column]
+        .map(|class| contraction.tile_axes(body, class).into_iter().map(|axis| extents[axis]).product::<usize>());
+    let [row_time, column_time] =
+        [0, 1].map(|at| packing(body, factors[at], [sides[at], sides[1 - at], all[1 - at]], processor));
     let panel = arch.panels();
     // Vectors lie along the longer side where the columns are few.
     let [rows, columns] = if sides[1] < panel[1] / 2 && sides[0] > sides[1] { [sides[1], sides[0]] } else { sides };
@@ -65,18 +68,20 @@ pub(crate) fn host_microseconds(body: &GroupBody, params: &ScheduleParams, proce
     let each = padded * length / arch.multiply_adds_per_microsecond.value
         + (row_time + column_time) * length
         + sums * (1 + following) as f64 / arch.operations_per_microsecond.value;
-    let set: usize = [AxisClass::Row, AxisClass::Column]
-        .map(|class| contraction.tile_axes(body, class).into_iter().map(|axis| extents[axis]).product::<usize>())
-        .iter()
-        .sum();
+    let set: usize = all.iter().sum();
     let bytes = |elements: usize| elements as f64 * length * lead.element.bytes() as f64;
     let near = arch.transfer_microseconds(bytes(sides[0] + sides[1]), bytes(set));
     arch.task_microseconds.value + batches * each.max(near)
 }
 
-/// Microseconds a step that packing so many elements of a factor takes, each of which is multiplied by `others`. Constants are
-/// packed once, but brought near by every tile.
-fn packing(body: &GroupBody, factor: &Scalar, [elements, others]: [usize; 2], processor: Processor<'_>) -> f64 {
+/// Microseconds a step that packing so many elements of a factor takes, each of which is multiplied by `others`, by `all_others` in
+/// all tiles. Constants are packed once, but brought near by every tile.
+fn packing(
+    body: &GroupBody,
+    factor: &Scalar,
+    [elements, others, all_others]: [usize; 3],
+    processor: Processor<'_>,
+) -> f64 {
     let (stage, arch) = (&body.stages[0], processor.arch);
     let expr = &stage.expr;
     let reads = expr.reads_of(factor);
@@ -92,7 +97,8 @@ fn packing(body: &GroupBody, factor: &Scalar, [elements, others]: [usize; 2], pr
         StageSource::Stage(_) | StageSource::Staged(_) => false,
     };
     // Each element is multiplied a few times only: what brings it is all that it takes.
-    if plain.is_some_and(is_constant) && others <= arch.panels()[0] / 2 {
+    let are_few = others <= arch.panels()[0] / 2 || all_others <= arch.panels()[0];
+    if plain.is_some_and(is_constant) && are_few {
         return 0.0;
     }
     if plain.is_some() {

@@ -9,7 +9,7 @@ use crate::host::lanes::LANES;
 use crate::host::memory::Memory;
 use crate::host::points::for_each_point;
 use crate::host::stage::HostStage;
-use crate::host::vector::StageReads;
+use crate::host::vector::{StageReads, chain};
 
 /// The sums of a tile.
 pub(super) struct Sums<'s> {
@@ -137,8 +137,8 @@ impl Epilogue {
                     point[axis] = tile[axis].minimum + first as i64;
                 }
                 let values = &sums.values[start + first * row_step..];
-                let sheet =
-                    Sheet { point, axis: innermost, row_axis, rows, columns: count, stride: row_step, sums: values };
+                let sums = chain::Sheet { rows, columns: count, stride: row_step, sums: values };
+                let sheet = Sheet { point, axis: innermost, row_axis, sums };
                 if line.most > Registers::LENGTH && chain.is_some_and(|chain| chain.run(&sheet, memory)) {
                     continue;
                 }

@@ -35,6 +35,9 @@ pub(super) struct Planes {
 /// What copying an element takes, in the time of so many products.
 const COPY: usize = 16;
 
+/// What copying neighbouring elements takes beyond them.
+const LINE: usize = 64;
+
 /// Columns of a tile in planes, as [`Planes::layout`] says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Layout {
@@ -95,9 +98,11 @@ impl Planes {
     /// Whether the largest tile, of so many rows, is multiplied sooner so than with all taps packed in panels.
     pub(super) fn are_cheaper(&self, rows: usize, kernels: &Kernels) -> bool {
         let (height, width) = (self.height - self.rows.reach(), self.pitch - self.columns.reach());
-        let packed = (height * width * COPY + (height * width).next_multiple_of(kernels.columns) * rows) * self.steps();
+        let padded = (height * width).next_multiple_of(kernels.columns);
+        let packed = (height * LINE + height * width * COPY + padded * rows) * self.steps();
         let stride = self.layout_of(height, width, kernels.half()).stride();
-        self.channel() * COPY + stride * rows * self.steps() < packed
+        let lines = self.rows.phases() * self.columns.phases() * self.height;
+        lines * LINE + self.channel() * COPY + stride * rows * self.steps() < packed
     }
 
     /// How the columns of a tile are multiplied by kernels of `half` columns and twice as many. They stand in a run a

@@ -102,11 +102,13 @@ impl Group {
 
 /// A plan whose lanes are points of shared axes.
 fn lanes(stages: Vec<StageReads>, shared: &[Shared], tile: &[Extent], registers: &mut Registers) -> Plan {
+    let stages: Vec<StageReads> = stages.into_iter().map(StageReads::with_bounds_last).collect();
     let all: Vec<&StageReads> = stages.iter().collect();
     let is_whole = |axis: usize| shared[axis].is_whole;
     let order = window::order(&all, tile, &is_whole).unwrap_or_else(|| Order::of(tile, &all, &is_whole));
-    let prepared: Vec<LaneStage> =
-        stages.into_iter().map(|stage| LaneStage::new(stage, &order, tile, registers)).collect();
+    let is_only = stages.len() == 1;
+    let prepare = |stage: StageReads| LaneStage::new(stage, &order, tile, is_only, registers);
+    let prepared: Vec<LaneStage> = stages.into_iter().map(prepare).collect();
     let has_windows = prepared.iter().any(LaneStage::has_windows);
     let capacity = if has_windows { CAPACITY } else { registers.most.capacity() };
     Plan::Lanes { order, capacity, stages: prepared }

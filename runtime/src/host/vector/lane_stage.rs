@@ -1,8 +1,8 @@
 //! Stages whose lanes are points of the axes that a group shares.
 
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::Scalar;
 
+use super::chained::Chained;
 use super::frame::{Counts, Frame, Kind, Number, Registers, Slot};
 use super::lanes::{Extent, Order};
 use super::loops::advance;
@@ -22,6 +22,8 @@ const POINT: f64 = 60.0;
 pub(crate) struct LaneStage {
     reads: StageReads,
     value: LaneValue,
+    /// All that follows its sums, where no other stage takes part.
+    chained: Option<(Chained, Slot)>,
     finish: Program,
     store: Option<Store>,
 }
@@ -45,8 +47,15 @@ enum LaneValue {
 }
 
 impl LaneStage {
-    /// Prepares a stage on lanes along these axes, of which a box has these extents at most.
-    pub(crate) fn new(reads: StageReads, order: &Order, tile: &[Extent], registers: &mut Registers) -> Self {
+    /// Prepares a stage on lanes along these axes, of which a box has these extents at most; `is_only` says whether its group has
+    /// no other.
+    pub(crate) fn new(
+        reads: StageReads,
+        order: &Order,
+        tile: &[Extent],
+        is_only: bool,
+        registers: &mut Registers,
+    ) -> Self {
         let lanes = order.lanes();
         let mut pinned = registers.pinned;
         let (value, reduced) = match reads.expr.reducer {
@@ -66,11 +75,12 @@ impl LaneStage {
             }
         };
         let scope = Scope { reads: &reads, lanes, merged: &order.merged, values: &registers.values, reduced, pinned };
-        let (finish, counts) = Program::stored(&result(&reads), &scope);
+        let (finish, counts) = Program::stored(&reads.result(), &scope);
         registers.most = registers.most.most(counts);
         registers.pinned = counts;
         registers.values.push(Some(finish.result));
-        Self { value, finish, store: reads.store(lanes), reads }
+        let chained = reduced.filter(|_| is_only).and_then(|sums| Some((Chained::new(&reads, lanes)?, sums)));
+        Self { value, chained, finish, store: reads.store(lanes), reads }
     }
 
     /// Whether its value is that of windows.
@@ -120,6 +130,11 @@ impl LaneStage {
                     }
                 }
             }
+        }
+        if let (Some((chained, sums)), Target::Arena(_)) = (&self.chained, &*target)
+            && chained.run(*sums, lanes, point, chunk, memory, frame)
+        {
+            return;
         }
         self.finish.run(point, chunk, memory, &self.reads.checks, frame);
         if let Some(store) = &self.store {
@@ -173,15 +188,6 @@ impl LaneValue {
 /// The axes that a stage reduces.
 fn own_axes(stage: &StageReads) -> Vec<Extent> {
     stage.expr.reduced().map(|axis| (axis.index(), stage.expr.axes[axis].extent)).collect()
-}
-
-/// What a stage gives of its reduced value, or its body.
-pub(crate) fn result(reads: &StageReads) -> Scalar {
-    match (&reads.expr.epilogue, reads.expr.reducer) {
-        (Some(epilogue), _) => epilogue.clone(),
-        (None, Some(_)) => Scalar::Reduced,
-        (None, None) => reads.expr.body.clone(),
-    }
 }
 
 /// Sets accumulators to what changes nothing.

@@ -5,6 +5,7 @@
 //! depends on the tile alone, so it is the same for any number of threads.
 
 mod arithmetic;
+mod chained;
 mod frame;
 mod gather;
 mod group;
@@ -25,7 +26,7 @@ mod window;
 
 use warpweave_graph::expr::Range;
 
-pub(super) use arithmetic::{functions, halves, mathematics, processor};
+pub(super) use arithmetic::{chain, functions, halves, mathematics, processor};
 pub(crate) use frame::{Counts, Frame};
 pub(crate) use group::{Group, Scratch, Shared};
 pub(super) use load::load_singles;

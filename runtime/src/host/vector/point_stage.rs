@@ -3,7 +3,6 @@
 use warpweave_graph::arena::Id;
 
 use super::frame::{Frame, Kind, Registers, Slot};
-use super::lane_stage::result;
 use super::lanes::{Extent, Order};
 use super::loops::{advance, each_chunk};
 use super::place::{Chunk, LaneAxes};
@@ -57,7 +56,7 @@ impl PointStage {
         let lanes = LaneAxes::default();
         let scope =
             Scope { reads: &reads, lanes, merged: &[], values: &registers.values, reduced: Some(total), pinned };
-        let (finish, counts) = Program::stored(&result(&reads), &scope);
+        let (finish, counts) = Program::stored(&reads.result(), &scope);
         registers.most = registers.most.most(counts);
         registers.pinned = counts;
         registers.values.push(Some(finish.result));

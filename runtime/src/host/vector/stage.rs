@@ -2,7 +2,7 @@
 
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::Arena;
-use warpweave_graph::expr::{Condition, Index, Literal, Read, ReadId, Scalar, TensorExpr};
+use warpweave_graph::expr::{BinaryOp, Condition, Index, Literal, Read, ReadId, Reducer, Scalar, TensorExpr};
 use warpweave_plan::body::{Stage, StageSource};
 use warpweave_plan::plan::{MemoryPlan, ROperator};
 use warpweave_plan::template::staged::StagedBox;
@@ -95,6 +95,41 @@ impl StageReads {
         let axes: Vec<Index> = self.expr.parallel().map(Index::axis).collect();
         let (base, index) = (bases.add(0), Index::linear(&axes, strides, 0));
         self.output = Some(Output { element: self.expr.element, base, index });
+    }
+
+    /// The same with constant bounds of what an extreme is taken of as bounds of the extreme, which is one operation instead of one
+    /// a reduced value.
+    pub(crate) fn with_bounds_last(mut self) -> Self {
+        let expr = &mut self.expr;
+        let is_extreme = matches!(expr.reducer, Some(Reducer::Maximum | Reducer::Minimum));
+        let has_values = expr.axes.values().all(|axis| axis.extent > 0);
+        while is_extreme && has_values && expr.body_element() == ElementType::F32 {
+            let Scalar::Binary(op @ (BinaryOp::Maximum | BinaryOp::Minimum), left, right) = &expr.body else { break };
+            let (value, bound) = match (left.as_ref(), right.as_ref()) {
+                (value, Scalar::Literal(bound)) | (Scalar::Literal(bound), value) => (value.clone(), *bound),
+                _ => break,
+            };
+            if bound.to_f64().is_nan() {
+                break;
+            }
+            let bounded = Scalar::Binary(*op, Scalar::Reduced.into(), Scalar::Literal(bound).into());
+            let after = expr.epilogue.take().unwrap_or(Scalar::Reduced);
+            expr.epilogue = Some(after.map_leaves(&mut |leaf| match leaf {
+                Scalar::Reduced => bounded.clone(),
+                leaf => leaf.clone(),
+            }));
+            expr.body = value;
+        }
+        self
+    }
+
+    /// What the stage gives of its reduced value, or its body.
+    pub(crate) fn result(&self) -> Scalar {
+        match (&self.expr.epilogue, self.expr.reducer) {
+            (Some(epilogue), _) => epilogue.clone(),
+            (None, Some(_)) => Scalar::Reduced,
+            (None, None) => self.expr.body.clone(),
+        }
     }
 
     /// The element type of a read's values.

@@ -12,8 +12,10 @@ mod tapping;
 mod taps;
 mod values;
 
+use std::ops::Range as Numbers;
+
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{AxisId, Index, Reducer, TensorExpr};
+use warpweave_graph::expr::{AxisId, Index, Reducer, Scalar, TensorExpr};
 
 use super::frame::{CAPACITY, Counts, Frame, Kind, Slot};
 use super::lanes::{Extent, Order};
@@ -96,27 +98,37 @@ impl<'s> Found<'s> {
         found(true).or_else(|| found(false))
     }
 
-    /// The windows over the last dimension, and over the one before it if there are any or it has an axis of several values.
+    /// The windows over the last dimension, and over the one before it, or several as one, if there are any or it has an axis of
+    /// several values.
     fn in_dimensions(reads: &'s StageReads, form: Form<'s>, tile: &[Extent], has_rows: bool) -> Option<Self> {
         let (expr, rank) = (&reads.expr, tile.len());
         let read = &expr.reads[form.reads[0]];
         let extents: Vec<usize> = expr.axes.values().map(|axis| axis.extent).collect();
         let shape = &*expr.operands[read.operand].shape;
-        let dimension = |at: usize| WindowDimension::new(&read.index[at], shape[at], &extents, rank);
+        // Several dimensions are one where their indices together are those of one.
+        let joined = |at: &Numbers<usize>| {
+            let strides: Vec<usize> = at.clone().map(|at_one| shape[at_one + 1..at.end].iter().product()).collect();
+            Index::linear(&read.index[at.clone()], &strides, 0)
+        };
+        let dimension =
+            |at: &Numbers<usize>| WindowDimension::new(&joined(at), shape[at.clone()].iter().product(), &extents, rank);
         let is_long = |axis: Option<usize>| tile.iter().any(|of| Some(of.0) == axis && of.1 > 1);
         let last = read.index.len().checked_sub(1)?;
-        let mut columns = dimension(last).filter(|columns| is_long(columns.axis))?;
-        let before = last.checked_sub(1).filter(|_| has_rows);
-        let found = before.and_then(|at| dimension(at).map(|rows| (at, rows)));
+        let mut columns = dimension(&(last..last + 1)).filter(|columns| is_long(columns.axis))?;
+        // Values that are computed are so in lines of one dimension.
+        let is_read = matches!(form.moved, Scalar::Read(_));
+        let mut before = (0..last).rev().map(|first| first..last).filter(|at| has_rows && (is_read || at.len() == 1));
+        let found = before.find_map(|at| dimension(&at).map(|rows| (at, rows)));
         let (row, mut rows) = match found.filter(|(_, rows)| is_long(rows.axis) || rows.tap_count() > 1) {
-            Some((at, rows)) => (Some(at), rows),
-            None => (None, WindowDimension::SINGLE),
+            Some((at, rows)) => (at, rows),
+            None => (0..0, WindowDimension::SINGLE),
         };
+        let row_index = joined(&row);
         let are_bounds = form.conditions.iter().all(|condition| {
-            let of_rows = row.is_some_and(|row| rows.narrow(&read.index[row], condition));
+            let of_rows = !row.is_empty() && rows.narrow(&row_index, condition);
             of_rows || columns.narrow(&read.index[last], condition)
         });
-        let mut others = (0..last).filter(|at| Some(*at) != row).map(|at| &read.index[at]);
+        let mut others = (0..last).filter(|at| !row.contains(at)).map(|at| &read.index[at]);
         let are_still = others.all(|index| is_still(index, rank, [&rows, &columns]));
         let points =
             tap_points(expr, [&rows, &columns]).filter(|_| are_bounds && are_still && rows.axis != columns.axis)?;

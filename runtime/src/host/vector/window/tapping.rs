@@ -37,7 +37,7 @@ pub(super) struct Runs {
 
 impl Runs {
     /// As one run where that takes fewer vectors than a run a row.
-    fn new(rows: usize, columns: usize, pitch: usize) -> Self {
+    pub(super) fn new(rows: usize, columns: usize, pitch: usize) -> Self {
         let all = (rows - 1) * pitch + columns;
         if all > MOST_JOINED || all.div_ceil(MOST_LANES) >= rows * columns.div_ceil(MOST_LANES) {
             return Self { count: rows, length: columns, pitch, windows: None };
