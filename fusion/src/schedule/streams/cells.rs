@@ -43,6 +43,9 @@ pub(crate) fn with_cells(
         let members: BTreeSet<usize> = parts.iter().copied().chain([reader]).collect();
         let groups = members.iter().map(|&member| &partition.groups[member]);
         let statements: BTreeSet<StatementId> = groups.flat_map(|group| group.statements.iter().copied()).collect();
+        if statements.len() > SearchTuning::DEFAULT.partition.most_statements {
+            continue;
+        }
         let Some(body) = build(program, &uses, &statements) else { continue };
         let body = merge_axes(&body, layouts);
         if !may_be_kept(program, &body) {
