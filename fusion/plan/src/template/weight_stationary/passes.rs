@@ -105,16 +105,21 @@ pub fn reducing_rounds(body: &GroupBody) -> Vec<Round> {
 
 /// Whether all that the stages of a round reduce are sums of products of two reads, to which zeros add nothing.
 pub fn sums_products(body: &GroupBody, round: &Round) -> bool {
-    let is_read = |scalar: &Scalar, expr: &TensorExpr| match scalar {
+    let stages = &body.stages[round.stages.clone()];
+    stages.iter().all(|Stage { expr, .. }| expr.reducer == Some(Reducer::Sum) && is_of_products(expr, &expr.body))
+}
+
+/// Whether a scalar is a product of two reads that name no others, or a sum of such.
+fn is_of_products(expr: &TensorExpr, scalar: &Scalar) -> bool {
+    let is_read = |scalar: &Scalar| match scalar {
         Scalar::Read(id) => is_shared(&expr.reads[*id]),
         _ => false,
     };
-    body.stages[round.stages.clone()].iter().all(|Stage { expr, .. }| match &expr.body {
-        Scalar::Binary(BinaryOp::Multiply, left, right) => {
-            expr.reducer == Some(Reducer::Sum) && is_read(left, expr) && is_read(right, expr)
-        }
+    match scalar {
+        Scalar::Binary(BinaryOp::Multiply, left, right) => is_read(left) && is_read(right),
+        Scalar::Binary(BinaryOp::Add, left, right) => is_of_products(expr, left) && is_of_products(expr, right),
         _ => false,
-    })
+    }
 }
 
 /// Points of the reduction of a round.
