@@ -1,9 +1,11 @@
 //! The points of a thread side by side: what they read is asked for before the first value is used.
 
+use std::collections::HashMap;
+
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Guard, Index, Reducer, Scalar};
 use warpweave_plan::body::{Stage, StageSource};
-use warpweave_plan::template::pointwise::fetches::{Fetches, Moved, Points};
+use warpweave_plan::template::pointwise::fetches::{Fetches, Moved, Points, SharedFetch};
 use warpweave_plan::template::pointwise::runs::{Runs, VECTOR};
 use warpweave_plan::template::pointwise::walk::{Rolled, Tap, Walk};
 
@@ -41,6 +43,9 @@ struct Loaded {
     values: Vec<Option<Fetched>>,
 }
 
+/// What stages have asked for, and where it is.
+type Known = HashMap<SharedFetch, Fetched>;
+
 impl Places {
     fn points(&self) -> Points {
         Points { count: self.list.len(), runs: self.runs }
@@ -50,8 +55,9 @@ impl Places {
     pub(super) fn emit(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
         let count = emitter.body().stages.len();
         let mut finals = Vec::with_capacity(count);
+        let mut known = Known::new();
         for stage in 0..count {
-            finals.push(self.load_once(emitter, stage)?);
+            finals.push(self.load_once(emitter, stage, &mut known)?);
         }
         if self.runs.is_none() && self.list.len() > 1 {
             return emitter.alike(self.list.len(), |emitter, number| {
@@ -98,8 +104,8 @@ impl Places {
         Fetches::of(own, scalar, self.points(), walk, &is_wide)
     }
 
-    /// Asks for what a stage reads once a point.
-    fn load_once(&self, emitter: &mut Emitter, stage: usize) -> Result<Loaded, LowerError> {
+    /// Asks for what a stage reads once a point, but for what an earlier stage has asked for.
+    fn load_once(&self, emitter: &mut Emitter, stage: usize, known: &mut Known) -> Result<Loaded, LowerError> {
         let expr = &emitter.body().stages[stage].expr;
         let walk = Walk::default();
         let fetches = match (expr.reducer, &expr.epilogue) {
@@ -112,7 +118,15 @@ impl Places {
         if !expr.indirect_indices().is_empty() {
             loaded.fetchers.iter_mut().try_for_each(|fetcher| fetcher.load_places(emitter))?;
         }
+        let shared: Vec<Option<SharedFetch>> =
+            loaded.fetches.list.iter().map(|fetch| fetch.shared(emitter.body(), stage)).collect();
+        for (value, shared) in loaded.values.iter_mut().zip(&shared) {
+            *value = shared.as_ref().and_then(|shared| known.get(shared)).copied();
+        }
         self.load(emitter, &mut loaded, 0..1)?;
+        for (value, shared) in loaded.values.iter().zip(shared) {
+            known.extend(shared.zip(*value));
+        }
         Ok(loaded)
     }
 
@@ -129,7 +143,7 @@ impl Places {
         emitter.alike(fetchers.len(), |emitter, number| {
             for (fetch, value) in fetches.list.iter().zip(values.iter_mut()) {
                 let own = self.runs.is_some() || fetch.point == number;
-                if own && taps.contains(&fetch.tap) {
+                if own && value.is_none() && taps.contains(&fetch.tap) {
                     let exists = self.list[fetch.point].exists.as_ref();
                     *value = Some(fetchers[number].fetch(emitter, fetch, exists)?);
                 }
