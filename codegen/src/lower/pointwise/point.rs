@@ -16,6 +16,7 @@ use crate::lower::emitter::{Emitter, add, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::reduce::{accumulate, combine, neutral, reduced_value};
 use crate::lower::scalar::Point;
+use crate::lower::shared_values::SharedValues;
 use crate::lower::store::store;
 use crate::lower::tile::TileAxes;
 use crate::lower::types::scalar_type;
@@ -35,11 +36,12 @@ pub(crate) fn emit_point(
         let count = emitter.body().stages.len();
         let polled = (0..count).find(|stage| PolledSum::of(emitter, *stage).is_some());
         let mut beside = Beside::new();
+        let mut shared = SharedValues::new(emitter.body());
         for stage in 0..count {
             if polled == Some(stage) {
                 beside = load_beside_polls(emitter, stage, &coordinates)?;
             }
-            let value = emit_stage(emitter, stage, &coordinates, (&stages, &beside))?;
+            let value = emit_stage(emitter, stage, &coordinates, (&stages, &beside), &mut shared)?;
             stages.push(Some(value));
         }
         Ok(())
@@ -51,6 +53,7 @@ fn emit_stage(
     stage: usize,
     tile: &[Expression],
     (stages, beside): (&[Option<LocalId>], &Beside),
+    shared: &mut SharedValues,
 ) -> Result<LocalId, LowerError> {
     let expr = &emitter.body().stages[stage].expr;
     let scalar = scalar_type(emitter, expr.element)?;
@@ -77,11 +80,7 @@ fn emit_stage(
         }
         point.reduced = Some(reduced_value(emitter, reducer, element, accumulator));
     }
-    let result = match (&expr.epilogue, expr.reducer) {
-        (Some(epilogue), _) => point.emit(emitter, epilogue)?,
-        (None, Some(_)) => point.reduced.clone().expect("set above"),
-        (None, None) => point.emit(emitter, &expr.body)?,
-    };
+    let result = shared.emit(emitter, &mut point, stage)?;
     let value = emitter.bind(scalar, result);
     store(emitter, &mut point, stage, value)?;
     Ok(value)

@@ -16,6 +16,7 @@ use crate::lower::error::LowerError;
 use crate::lower::pointwise::fetcher::{Fetched, Fetcher};
 use crate::lower::reduce::{accumulate, neutral, reduced_value};
 use crate::lower::scalar::Point;
+use crate::lower::shared_values::SharedValues;
 use crate::lower::store::{output, store, store_neighbours};
 use crate::lower::types::scalar_type;
 
@@ -66,11 +67,12 @@ impl Places {
             });
         }
         let mut values: Vec<Vec<Option<LocalId>>> = vec![Vec::with_capacity(count); self.list.len()];
+        let mut shared = vec![SharedValues::new(emitter.body()); self.list.len()];
         for (stage, loaded) in finals.iter().enumerate() {
             let sums = self.reduce(emitter, stage, &values)?;
             emitter.alike(self.list.len(), |emitter, number| {
-                let known = values[number].clone();
-                let value = self.value(emitter, (stage, number), loaded, sums.get(number).copied(), &known)?;
+                let known = (&values[number][..], &mut shared[number]);
+                let value = self.value(emitter, (stage, number), loaded, sums.get(number).copied(), known)?;
                 values[number].push(Some(value));
                 Ok::<(), LowerError>(())
             })?;
@@ -81,8 +83,9 @@ impl Places {
     /// All stages at one point, none of which reduces, once what they read has been asked for.
     fn finish_point(&self, emitter: &mut Emitter, number: usize, finals: &[Loaded]) -> Result<(), LowerError> {
         let mut values: Vec<Option<LocalId>> = Vec::with_capacity(finals.len());
+        let mut shared = SharedValues::new(emitter.body());
         for (stage, loaded) in finals.iter().enumerate() {
-            let value = self.value(emitter, (stage, number), loaded, None, &values)?;
+            let value = self.value(emitter, (stage, number), loaded, None, (&values, &mut shared))?;
             let mut point = Point::new(stage, self.list[number].coordinates.clone(), &[]);
             store(emitter, &mut point, stage, value)?;
             values.push(Some(value));
@@ -159,7 +162,7 @@ impl Places {
         (stage, number): (usize, usize),
         loaded: &Loaded,
         sum: Option<LocalId>,
-        known: &[Option<LocalId>],
+        (known, shared): (&[Option<LocalId>], &mut SharedValues),
     ) -> Result<LocalId, LowerError> {
         let expr = &emitter.body().stages[stage].expr;
         let mut point = Point::new(stage, self.list[number].coordinates.clone(), known);
@@ -167,11 +170,7 @@ impl Places {
         if let (Some(sum), Some(reducer)) = (sum, expr.reducer) {
             point.reduced = Some(reduced_value(emitter, reducer, expr.body_element(), sum));
         }
-        let result = match (&expr.epilogue, expr.reducer) {
-            (Some(epilogue), _) => point.emit(emitter, epilogue)?,
-            (None, Some(_)) => point.reduced.clone().expect("set above"),
-            (None, None) => point.emit(emitter, &expr.body)?,
-        };
+        let result = shared.emit(emitter, &mut point, stage)?;
         Ok(emitter.bind(scalar_type(emitter, expr.element)?, result))
     }
 

@@ -87,7 +87,7 @@ impl WarpWork {
             + decoded as f64 * AXIS_INSTRUCTIONS
             + counts.warp_loads * a_warp * LOAD_INSTRUCTIONS
             + counts.guarded_loads * a_warp * GUARD_INSTRUCTIONS;
-        let Computed { instructions, branching } = Computed::of(body, sides.is_some());
+        let Computed { instructions, branching } = Computed::of(body);
         let branching = branching * each as f64;
         Self {
             warps,
