@@ -7,7 +7,7 @@
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
 
-use crate::plan::{BufferSpace, Instruction, MemoryPlan, OperatorId, PersistentSegment, PlannedTensor, ROperator};
+use crate::plan::{BufferSpace, Instruction, MemoryPlan, OperatorId, PersistentSegment, ROperator};
 use crate::template::contraction::AxisClass;
 
 /// Whether rTasks load constants before they wait.
@@ -22,9 +22,8 @@ pub enum Prefetching {
 /// The sides in the prologue of an rOperator whose memory is planned.
 pub fn prologue_sides(operator: &ROperator, memory: &MemoryPlan) -> Vec<AxisClass> {
     let stands_there = |tensor: TensorId| {
-        let PlannedTensor { layout, buffer, .. } = &memory.tensors[tensor];
-        let in_weights = buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights);
-        in_weights || memory.states.iter().any(|state| state.tensor == layout.root)
+        let in_weights = memory.tensors[tensor].buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights);
+        in_weights || memory.is_state(tensor)
     };
     operator.params.rules().prefetchable(&operator.body, &stands_there)
 }
