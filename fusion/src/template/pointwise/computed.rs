@@ -21,10 +21,14 @@ impl Computed {
         let mut found = Self::default();
         let mut numbers = ValueNumbers::new(body);
         for stage in &body.stages {
-            if stage.expr.reducer.is_some() {
+            let reduces = stage.expr.reducer.is_some();
+            if reduces {
                 found.add(&numbers.reduced_parts(), reduced(&stage.expr));
             }
-            found.add(&numbers.next_stage(), 1.0);
+            let once = numbers.next_stage();
+            if !reduces || stage.expr.epilogue.is_some() {
+                found.add(&once, 1.0);
+            }
         }
         found
     }
