@@ -274,11 +274,11 @@ impl Effects<'_> {
         flaw: None,
     };
 
-    /// Whether it reads or writes tensors of the arena.
+    /// Whether it reads or writes tensors of the arena, states as a launch finds them apart.
     pub fn touches_arena(&self) -> bool {
         self.accesses.iter().any(|access| match access.memory {
             Memory::Global(GlobalSpace::Arena) | Memory::Tagged => true,
-            Memory::Global(GlobalSpace::Weights)
+            Memory::Global(GlobalSpace::Weights | GlobalSpace::States)
             | Memory::IndexRecord
             | Memory::Shared(_)
             | Memory::Table

@@ -59,6 +59,8 @@ pub enum GlobalSpace {
     Arena,
     /// Constants: never written during a launch, read with non-coherent loads.
     Weights,
+    /// What a launch finds of states: in the arena, there before anything is waited for. Read with coherent loads.
+    States,
 }
 
 /// Elements that one access moves; the address is aligned to the access.

@@ -308,6 +308,7 @@ impl<'a> Emitter<'a> {
         let planned = &self.memory.tensors[tensor];
         let buffer = planned.buffer.expect("a verified plan places every tensor that is used");
         let space = match buffer.space {
+            BufferSpace::Arena if self.memory.is_state(tensor) => GlobalSpace::States,
             BufferSpace::Arena => GlobalSpace::Arena,
             BufferSpace::Weights => GlobalSpace::Weights,
         };

@@ -18,6 +18,7 @@ pub(crate) mod pointwise;
 pub(crate) mod reduce;
 pub(crate) mod row;
 pub(crate) mod scalar;
+pub(crate) mod shared_values;
 pub(crate) mod staged;
 pub(crate) mod store;
 pub(crate) mod tile;

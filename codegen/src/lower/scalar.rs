@@ -201,6 +201,11 @@ impl<'p> Point<'p> {
         self.reads.get(&id).copied()
     }
 
+    /// The value of a scalar, if it has been computed.
+    pub(crate) fn known(&self, scalar: &Scalar) -> Option<&Expression> {
+        self.known.get(scalar)
+    }
+
     /// Takes the value of a scalar from an expression.
     pub(crate) fn known_scalar(&mut self, scalar: Scalar, value: Expression) {
         self.known.insert(scalar, value);

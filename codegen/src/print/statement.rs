@@ -483,7 +483,7 @@ fn table_name(table: Table) -> &'static str {
 
 fn space_name(space: GlobalSpace) -> &'static str {
     match space {
-        GlobalSpace::Arena => "arena",
+        GlobalSpace::Arena | GlobalSpace::States => "arena",
         GlobalSpace::Weights => "weights",
     }
 }

@@ -50,7 +50,7 @@ pub enum Problem {
     /// A call names waits of a kernel that does none itself, or none of one that does.
     #[error("the call of {0} and its body disagree about who waits")]
     CallWaits(KernelId),
-    /// A kernel touches the arena before the waits that it does itself.
+    /// A kernel touches what a launch writes of the arena before the waits that it does itself.
     #[error("the arena is touched before the kernel's waits")]
     BeforeWaits,
     /// A node that does something before it has waited for the node before it.

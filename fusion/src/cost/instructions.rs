@@ -32,35 +32,43 @@ pub(crate) fn work(expr: &TensorExpr) -> f64 {
 
 /// Instructions of a scalar's operations, reads left out: functions are sequences of them, as ordinary operands take them.
 pub(crate) fn arithmetic(scalar: &Scalar) -> f64 {
-    let mut count = 0.0;
-    scalar.visit(&mut |part| {
-        count += match part {
-            _ if part.logistic_argument().is_some() => RECIPROCAL_INSTRUCTIONS,
-            Scalar::Unary(op, _) => unary(*op),
-            Scalar::Binary(op, ..) => binary(*op),
-            Scalar::Select(..) | Scalar::Cast(..) | Scalar::Index(..) => 1.0,
-            // Conditions are those that guard a read beside them.
-            Scalar::Literal(_) | Scalar::Reduced | Scalar::Read(_) | Scalar::Holds(_) => 0.0,
-        };
-    });
-    count
+    sum(scalar, instructions_of)
 }
 
 /// Of these, the instructions of functions that branch on their operands: nothing beside them fills their latencies.
 pub(crate) fn branching(scalar: &Scalar) -> f64 {
-    let mut count = 0.0;
-    scalar.visit(&mut |part| {
-        count += match part {
-            Scalar::Binary(op @ (BinaryOp::Divide | BinaryOp::Remainder | BinaryOp::Power), ..)
-                if part.logistic_argument().is_none() =>
-            {
-                binary(*op)
-            }
-            Scalar::Unary(op @ UnaryOp::Sqrt, _) => unary(*op),
-            _ => 0.0,
-        };
-    });
-    count
+    sum(scalar, branching_of)
+}
+
+/// Instructions of a scalar whose operands are known.
+pub(crate) fn instructions_of(scalar: &Scalar) -> f64 {
+    match scalar {
+        _ if scalar.logistic_argument().is_some() => RECIPROCAL_INSTRUCTIONS,
+        Scalar::Unary(op, _) => unary(*op),
+        Scalar::Binary(op, ..) => binary(*op),
+        Scalar::Select(..) | Scalar::Cast(..) | Scalar::Index(..) => 1.0,
+        // Conditions are those that guard a read beside them.
+        Scalar::Literal(_) | Scalar::Reduced | Scalar::Read(_) | Scalar::Holds(_) => 0.0,
+    }
+}
+
+/// Of these, those of a function that branches.
+pub(crate) fn branching_of(scalar: &Scalar) -> f64 {
+    match scalar {
+        Scalar::Binary(op @ (BinaryOp::Divide | BinaryOp::Remainder | BinaryOp::Power), ..)
+            if scalar.logistic_argument().is_none() =>
+        {
+            binary(*op)
+        }
+        Scalar::Unary(op @ UnaryOp::Sqrt, _) => unary(*op),
+        _ => 0.0,
+    }
+}
+
+fn sum(scalar: &Scalar, of_part: impl Fn(&Scalar) -> f64) -> f64 {
+    let mut sum = 0.0;
+    scalar.visit(&mut |part| sum += of_part(part));
+    sum
 }
 
 fn unary(op: UnaryOp) -> f64 {

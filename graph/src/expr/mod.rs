@@ -99,6 +99,14 @@ pub struct Read {
     pub fill: Literal,
 }
 
+impl Read {
+    /// Whether no part of where it lies, or of whether it takes place, is read from a tensor.
+    pub fn is_free_of_reads(&self) -> bool {
+        let conditions = self.guard.conditions().iter().map(|condition| &condition.index);
+        self.index.iter().chain(conditions).all(Index::is_free_of_reads)
+    }
+}
+
 /// One tensor as a function of others.
 ///
 /// Parallel axes come first, in the order of the output's dimensions; reduced axes follow. Without reduced axes there

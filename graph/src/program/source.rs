@@ -56,9 +56,10 @@ impl Mutability {
         matches!(self, Self::Immutable | Self::ReadOnly)
     }
 
-    /// Whether an rTask may load the elements before it waits for others.
+    /// Whether an rTask may load the elements before it waits for others: they stand there from a launch's beginning to the last
+    /// use in it.
     pub fn loads_before_waits(self) -> bool {
-        matches!(self, Self::Immutable | Self::ReadOnly)
+        matches!(self, Self::Immutable | Self::ReadOnly | Self::ReadWrite)
     }
 
     /// Whether a launch changes the elements, so that whatever uses them in it has an order.

@@ -45,7 +45,8 @@ fn sources_say_when_they_change() {
     let read_only = read("program\nt0: f32[] = state 1.0\noutput t0\n");
     assert_eq!(read_only.mutability(read_only.outputs[0]), Mutability::ReadOnly);
     assert!(!Mutability::ReadOnly.is_foldable() && Mutability::ReadOnly.is_resident());
-    assert!(!Mutability::ReadWrite.is_resident() && !Mutability::ReadWrite.loads_before_waits());
+    assert!(!Mutability::ReadWrite.is_resident() && Mutability::ReadWrite.loads_before_waits());
+    assert!(!Mutability::Transient.loads_before_waits());
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub fn global(access: &GlobalAccess, store: bool, frame: &mut Frame, agent: Agen
     let element = i64::from(access.memory.bytes());
     let size = element * i64::from(access.registers.count);
     let length = match access.space {
-        GlobalSpace::Arena => world.arena.bytes.len(),
+        GlobalSpace::Arena | GlobalSpace::States => world.arena.bytes.len(),
         GlobalSpace::Weights => world.weights.len(),
     };
     let mut recall = Recall::default();
@@ -56,7 +56,7 @@ pub fn global(access: &GlobalAccess, store: bool, frame: &mut Frame, agent: Agen
             (false, GlobalSpace::Weights) => {
                 load_elements(frame, &access.registers, access.memory, lane, &world.weights[address..]);
             }
-            (false, GlobalSpace::Arena) => {
+            (false, GlobalSpace::Arena | GlobalSpace::States) => {
                 load_elements(frame, &access.registers, access.memory, lane, &world.arena.bytes[address..]);
                 let problem = order(world, address, size as usize, false, agent.warp, &mut recall);
                 if let Some((at, problem)) = problem {

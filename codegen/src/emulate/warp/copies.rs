@@ -231,7 +231,7 @@ fn read(
 ) -> [u32; 4] {
     let space = access.space;
     let length = match space {
-        GlobalSpace::Arena => world.arena.bytes.len(),
+        GlobalSpace::Arena | GlobalSpace::States => world.arena.bytes.len(),
         GlobalSpace::Weights => world.weights.len(),
     };
     let bytes = size as u32;
@@ -248,14 +248,14 @@ fn read(
     }
     let (at, size) = (address as usize, size as usize);
     let memory = match space {
-        GlobalSpace::Arena => &world.arena.bytes[..],
+        GlobalSpace::Arena | GlobalSpace::States => &world.arena.bytes[..],
         GlobalSpace::Weights => world.weights,
     };
     let mut words = [0; 4];
     for (word, bytes) in words.iter_mut().zip(memory[at..at + size].chunks_exact(4)) {
         *word = u32::from_le_bytes(bytes.try_into().expect("chunks of four bytes"));
     }
-    if space == GlobalSpace::Arena
+    if space != GlobalSpace::Weights
         && let Some((at, problem)) = access::order(world, at, size, false, agent.warp, recall)
     {
         access::unordered(world, agent, lane, at, problem, GlobalRace::ReadAfterWrite);

@@ -18,7 +18,7 @@ words!(MemoryType {
     I64 => "i64",
     F32 => "f32",
 });
-words!(GlobalSpace { Arena => "arena", Weights => "weights" });
+words!(GlobalSpace { Arena => "arena", Weights => "weights", States => "states" });
 words!(Builtin { Thread => "thread", Block => "block", Grid => "grid", FirstOperand => "first_operand" });
 words!(MemoryOrder { Relaxed => "relaxed", Acquire => "acquire", Release => "release" });
 words!(ControlWord { Epoch => "epoch", Left => "left", Abort => "abort" });

@@ -13,6 +13,7 @@ use crate::lower::contraction::slices::Finished;
 use crate::lower::emitter::{Emitter, add, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::scalar::Point;
+use crate::lower::shared_values::SharedValues;
 use crate::lower::store::{output, store, store_neighbours};
 use crate::lower::tile::TileAxes;
 use crate::lower::types::scalar_type;
@@ -174,6 +175,7 @@ fn finish(
     let (_, lead) = emitter.body().reductions().next().expect("the group sums products");
     let reduced = emitter.bind(scalar_type(emitter, lead.expr.body_element())?, reduced);
     let mut stages: Vec<Option<LocalId>> = Vec::new();
+    let mut shared = SharedValues::new(emitter.body());
     for stage in 0..emitter.body().stages.len() {
         let expr: &TensorExpr = &emitter.body().stages[stage].expr;
         let known = stages.clone();
@@ -185,16 +187,10 @@ fn finish(
                 point.known_read(read, loaded);
             }
         }
-        let result = match (&expr.reducer, &expr.epilogue) {
-            (Some(_), epilogue) => {
-                point.reduced = Some(reduced.into());
-                match epilogue {
-                    Some(epilogue) => point.emit(emitter, epilogue)?,
-                    None => reduced.into(),
-                }
-            }
-            (None, _) => point.emit(emitter, &expr.body)?,
-        };
+        if expr.reducer.is_some() {
+            point.reduced = Some(reduced.into());
+        }
+        let result = shared.emit(emitter, &mut point, stage)?;
         let value = emitter.bind(scalar_type(emitter, expr.element)?, result);
         let stored = run.and_then(|(run, part)| {
             let array = run.stores.iter().find(|(of, _)| *of == stage)?.1;

@@ -1,9 +1,11 @@
 //! One point of a tile after another.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{AxisId, Index, ReadId, Reducer, Scalar, TensorExpr};
+use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Reducer, Scalar, TensorExpr};
+use warpweave_graph::program::TensorId;
 use warpweave_plan::body::{Stage, StageSource};
 use warpweave_plan::plan::polled_together;
 use warpweave_plan::template::named::named_places;
@@ -14,6 +16,7 @@ use crate::lower::emitter::{Emitter, add, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::reduce::{accumulate, combine, neutral, reduced_value};
 use crate::lower::scalar::Point;
+use crate::lower::shared_values::SharedValues;
 use crate::lower::store::store;
 use crate::lower::tile::TileAxes;
 use crate::lower::types::scalar_type;
@@ -33,11 +36,12 @@ pub(crate) fn emit_point(
         let count = emitter.body().stages.len();
         let polled = (0..count).find(|stage| PolledSum::of(emitter, *stage).is_some());
         let mut beside = Beside::new();
+        let mut shared = SharedValues::new(emitter.body());
         for stage in 0..count {
             if polled == Some(stage) {
                 beside = load_beside_polls(emitter, stage, &coordinates)?;
             }
-            let value = emit_stage(emitter, stage, &coordinates, (&stages, &beside))?;
+            let value = emit_stage(emitter, stage, &coordinates, (&stages, &beside), &mut shared)?;
             stages.push(Some(value));
         }
         Ok(())
@@ -49,6 +53,7 @@ fn emit_stage(
     stage: usize,
     tile: &[Expression],
     (stages, beside): (&[Option<LocalId>], &Beside),
+    shared: &mut SharedValues,
 ) -> Result<LocalId, LowerError> {
     let expr = &emitter.body().stages[stage].expr;
     let scalar = scalar_type(emitter, expr.element)?;
@@ -75,11 +80,7 @@ fn emit_stage(
         }
         point.reduced = Some(reduced_value(emitter, reducer, element, accumulator));
     }
-    let result = match (&expr.epilogue, expr.reducer) {
-        (Some(epilogue), _) => point.emit(emitter, epilogue)?,
-        (None, Some(_)) => point.reduced.clone().expect("set above"),
-        (None, None) => point.emit(emitter, &expr.body)?,
-    };
+    let result = shared.emit(emitter, &mut point, stage)?;
     let value = emitter.bind(scalar, result);
     store(emitter, &mut point, stage, value)?;
     Ok(value)
@@ -93,14 +94,20 @@ type Beside = BTreeMap<(usize, ReadId), LocalId>;
 fn load_beside_polls(emitter: &mut Emitter, first: usize, tile: &[Expression]) -> Result<Beside, LowerError> {
     let body = emitter.body();
     let mut beside = Beside::new();
+    let mut known: HashMap<(TensorId, Read), LocalId> = HashMap::new();
     for (stage, Stage { expr, sources, .. }) in body.stages.iter().enumerate().skip(first) {
         let once = expr.epilogue.as_ref().or_else(|| expr.reducer.is_none().then_some(&expr.body));
         let mut point = Point::new(stage, tile.to_vec(), &[]);
         for read in once.into_iter().flat_map(|scalar| expr.reads_of(scalar)) {
-            let StageSource::Operand(operand) = sources[expr.reads[read].operand] else { continue };
-            let is_placed = expr.reads[read].index.iter().all(Index::is_free_of_reads);
-            if is_placed && !emitter.is_tagged(body.operands[operand]) {
-                beside.insert((stage, read), point.read(emitter, read)?);
+            let at = &expr.reads[read];
+            let StageSource::Operand(operand) = sources[at.operand] else { continue };
+            let tensor = body.operands[operand];
+            if at.is_free_of_reads() && !emitter.is_tagged(tensor) {
+                let local = match known.entry((tensor, Read { operand: 0, ..at.clone() })) {
+                    Entry::Occupied(known) => *known.get(),
+                    Entry::Vacant(new) => *new.insert(point.read(emitter, read)?),
+                };
+                beside.insert((stage, read), local);
             }
         }
     }

@@ -1,9 +1,11 @@
 //! The points of a thread side by side: what they read is asked for before the first value is used.
 
+use std::collections::HashMap;
+
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Guard, Index, Reducer, Scalar};
 use warpweave_plan::body::{Stage, StageSource};
-use warpweave_plan::template::pointwise::fetches::{Fetches, Moved, Points};
+use warpweave_plan::template::pointwise::fetches::{Fetches, Moved, Points, SharedFetch};
 use warpweave_plan::template::pointwise::runs::{Runs, VECTOR};
 use warpweave_plan::template::pointwise::walk::{Rolled, Tap, Walk};
 
@@ -14,6 +16,7 @@ use crate::lower::error::LowerError;
 use crate::lower::pointwise::fetcher::{Fetched, Fetcher};
 use crate::lower::reduce::{accumulate, neutral, reduced_value};
 use crate::lower::scalar::Point;
+use crate::lower::shared_values::SharedValues;
 use crate::lower::store::{output, store, store_neighbours};
 use crate::lower::types::scalar_type;
 
@@ -41,6 +44,9 @@ struct Loaded {
     values: Vec<Option<Fetched>>,
 }
 
+/// What stages have asked for, and where it is.
+type Known = HashMap<SharedFetch, Fetched>;
+
 impl Places {
     fn points(&self) -> Points {
         Points { count: self.list.len(), runs: self.runs }
@@ -50,8 +56,9 @@ impl Places {
     pub(super) fn emit(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
         let count = emitter.body().stages.len();
         let mut finals = Vec::with_capacity(count);
+        let mut known = Known::new();
         for stage in 0..count {
-            finals.push(self.load_once(emitter, stage)?);
+            finals.push(self.load_once(emitter, stage, &mut known)?);
         }
         if self.runs.is_none() && self.list.len() > 1 {
             return emitter.alike(self.list.len(), |emitter, number| {
@@ -60,11 +67,12 @@ impl Places {
             });
         }
         let mut values: Vec<Vec<Option<LocalId>>> = vec![Vec::with_capacity(count); self.list.len()];
+        let mut shared = vec![SharedValues::new(emitter.body()); self.list.len()];
         for (stage, loaded) in finals.iter().enumerate() {
             let sums = self.reduce(emitter, stage, &values)?;
             emitter.alike(self.list.len(), |emitter, number| {
-                let known = values[number].clone();
-                let value = self.value(emitter, (stage, number), loaded, sums.get(number).copied(), &known)?;
+                let known = (&values[number][..], &mut shared[number]);
+                let value = self.value(emitter, (stage, number), loaded, sums.get(number).copied(), known)?;
                 values[number].push(Some(value));
                 Ok::<(), LowerError>(())
             })?;
@@ -75,8 +83,9 @@ impl Places {
     /// All stages at one point, none of which reduces, once what they read has been asked for.
     fn finish_point(&self, emitter: &mut Emitter, number: usize, finals: &[Loaded]) -> Result<(), LowerError> {
         let mut values: Vec<Option<LocalId>> = Vec::with_capacity(finals.len());
+        let mut shared = SharedValues::new(emitter.body());
         for (stage, loaded) in finals.iter().enumerate() {
-            let value = self.value(emitter, (stage, number), loaded, None, &values)?;
+            let value = self.value(emitter, (stage, number), loaded, None, (&values, &mut shared))?;
             let mut point = Point::new(stage, self.list[number].coordinates.clone(), &[]);
             store(emitter, &mut point, stage, value)?;
             values.push(Some(value));
@@ -98,8 +107,8 @@ impl Places {
         Fetches::of(own, scalar, self.points(), walk, &is_wide)
     }
 
-    /// Asks for what a stage reads once a point.
-    fn load_once(&self, emitter: &mut Emitter, stage: usize) -> Result<Loaded, LowerError> {
+    /// Asks for what a stage reads once a point, but for what an earlier stage has asked for.
+    fn load_once(&self, emitter: &mut Emitter, stage: usize, known: &mut Known) -> Result<Loaded, LowerError> {
         let expr = &emitter.body().stages[stage].expr;
         let walk = Walk::default();
         let fetches = match (expr.reducer, &expr.epilogue) {
@@ -112,7 +121,15 @@ impl Places {
         if !expr.indirect_indices().is_empty() {
             loaded.fetchers.iter_mut().try_for_each(|fetcher| fetcher.load_places(emitter))?;
         }
+        let shared: Vec<Option<SharedFetch>> =
+            loaded.fetches.list.iter().map(|fetch| fetch.shared(emitter.body(), stage)).collect();
+        for (value, shared) in loaded.values.iter_mut().zip(&shared) {
+            *value = shared.as_ref().and_then(|shared| known.get(shared)).copied();
+        }
         self.load(emitter, &mut loaded, 0..1)?;
+        for (value, shared) in loaded.values.iter().zip(shared) {
+            known.extend(shared.zip(*value));
+        }
         Ok(loaded)
     }
 
@@ -129,7 +146,7 @@ impl Places {
         emitter.alike(fetchers.len(), |emitter, number| {
             for (fetch, value) in fetches.list.iter().zip(values.iter_mut()) {
                 let own = self.runs.is_some() || fetch.point == number;
-                if own && taps.contains(&fetch.tap) {
+                if own && value.is_none() && taps.contains(&fetch.tap) {
                     let exists = self.list[fetch.point].exists.as_ref();
                     *value = Some(fetchers[number].fetch(emitter, fetch, exists)?);
                 }
@@ -145,7 +162,7 @@ impl Places {
         (stage, number): (usize, usize),
         loaded: &Loaded,
         sum: Option<LocalId>,
-        known: &[Option<LocalId>],
+        (known, shared): (&[Option<LocalId>], &mut SharedValues),
     ) -> Result<LocalId, LowerError> {
         let expr = &emitter.body().stages[stage].expr;
         let mut point = Point::new(stage, self.list[number].coordinates.clone(), known);
@@ -153,11 +170,7 @@ impl Places {
         if let (Some(sum), Some(reducer)) = (sum, expr.reducer) {
             point.reduced = Some(reduced_value(emitter, reducer, expr.body_element(), sum));
         }
-        let result = match (&expr.epilogue, expr.reducer) {
-            (Some(epilogue), _) => point.emit(emitter, epilogue)?,
-            (None, Some(_)) => point.reduced.clone().expect("set above"),
-            (None, None) => point.emit(emitter, &expr.body)?,
-        };
+        let result = shared.emit(emitter, &mut point, stage)?;
         Ok(emitter.bind(scalar_type(emitter, expr.element)?, result))
     }
 

@@ -11,6 +11,7 @@ use crate::lower::emitter::{Emitter, add};
 use crate::lower::error::LowerError;
 use crate::lower::row::{Row, SharedPlace, place_of};
 use crate::lower::scalar::Point;
+use crate::lower::shared_values::SharedValues;
 use crate::lower::store::{output, store};
 use crate::lower::types::scalar_type;
 
@@ -70,6 +71,7 @@ pub(super) fn finish(
     (sums, first): (SharedId, LocalId),
 ) -> Result<(), LowerError> {
     let mut stages: Vec<Option<LocalId>> = Vec::new();
+    let mut shared = SharedValues::new(emitter.body());
     let mut position = 0;
     for (stage, reads) in loaded.iter().enumerate() {
         let expr = &emitter.body().stages[stage].expr;
@@ -83,11 +85,7 @@ pub(super) fn finish(
             point.reduced = Some(sum.into());
             position += 1;
         }
-        let result = match (&expr.epilogue, point.reduced.clone()) {
-            (Some(epilogue), _) => point.emit(emitter, epilogue)?,
-            (None, Some(sum)) => sum,
-            (None, None) => point.emit(emitter, &expr.body)?,
-        };
+        let result = shared.emit(emitter, &mut point, stage)?;
         stages.push(Some(emitter.bind(scalar_type(emitter, expr.element)?, result)));
     }
     let is_polled = |stage: usize| output(emitter, stage).is_some_and(|(tensor, _)| emitter.is_tagged(tensor));

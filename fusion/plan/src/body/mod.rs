@@ -3,6 +3,7 @@
 pub mod deduplication;
 pub mod operations;
 pub mod signature;
+pub mod values;
 
 use std::fmt;
 

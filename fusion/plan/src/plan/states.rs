@@ -125,6 +125,12 @@ impl MemoryPlan {
         others.filter_map(moved).collect()
     }
 
+    /// Whether a tensor is part of a state as a launch finds it: it stands there from the launch's beginning to its last use.
+    pub fn is_state(&self, tensor: TensorId) -> bool {
+        let root = self.tensors[tensor].layout.root;
+        self.states.iter().any(|state| state.tensor == root)
+    }
+
     /// The tensors of the arena that hold values when a launch begins: inputs and states.
     pub fn live_in(&self) -> impl Iterator<Item = TensorId> + Clone {
         self.inputs.iter().copied().chain(self.states.iter().map(|state| state.tensor))

@@ -1,7 +1,8 @@
-//! Which rTasks load constants before they wait: the plan's [`Instruction::Prefetch`]s.
+//! Which rTasks load constants and states before they wait: the plan's [`Instruction::Prefetch`]s.
 //!
 //! A contraction begins with a fetch of both factors' first steps. Of a factor that consists of constants nothing has to
-//! be waited for, so its fetch stands before the waits of the rTask, which then do nothing but hide it.
+//! be waited for, so its fetch stands before the waits of the rTask, which then do nothing but hide it. The same holds of
+//! states: what they become has a place of its own.
 
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
@@ -20,9 +21,11 @@ pub enum Prefetching {
 
 /// The sides in the prologue of an rOperator whose memory is planned.
 pub fn prologue_sides(operator: &ROperator, memory: &MemoryPlan) -> Vec<AxisClass> {
-    let in_weights =
-        |tensor: TensorId| memory.tensors[tensor].buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights);
-    operator.params.rules().prefetchable(&operator.body, &in_weights)
+    let stands_there = |tensor: TensorId| {
+        let in_weights = memory.tensors[tensor].buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights);
+        in_weights || memory.is_state(tensor)
+    };
+    operator.params.rules().prefetchable(&operator.body, &stands_there)
 }
 
 /// Per rOperator, whether its kernel does the waits of its rTasks itself: it has a prologue, and the segment prefetches.

@@ -19,6 +19,7 @@ use crate::schedule::choice::variants::Variants;
 use crate::schedule::options::{KernelChoice, PlanOptions, Planned};
 use crate::schedule::policy::SyncPolicy;
 use crate::schedule::streams::cells::with_cells;
+use crate::schedule::streams::ends::with_longer_ends;
 use crate::schedule::streams::resident as keep;
 use crate::schedule::streams::tagged::Tagging;
 
@@ -42,7 +43,7 @@ pub(crate) fn plan_persistent(
     let planned: Vec<Found> = promising.into_par_iter().map(|(_, other)| other.planned()).collect();
     let planned = std::iter::once(best).chain(planned);
     let best = planned.min_by(|a, b| a.1.makespan().total_cmp(&b.1.makespan())).expect("there is one");
-    let (planner, placed) = search.with_factors(best);
+    let (planner, placed) = search.with_factors(search.with_longer_ends(best));
     (planner.with_small_arena(placed), planner.origins)
 }
 
@@ -177,6 +178,16 @@ impl<'a> Search<'a> {
         let least = found.iter().map(|(rough, _)| *rough).fold(f64::INFINITY, f64::min);
         found.retain(|(rough, _)| *rough <= least * (1.0 + SearchTuning::DEFAULT.schedule.close_plans_share));
         found
+    }
+
+    /// This plan, or the one in which reductions in parts end with what reads them, if it is predicted to be faster.
+    fn with_longer_ends(&self, best: Found<'a>) -> Found<'a> {
+        let graph = GroupGraph::new(&best.0.edges, &best.0.origins);
+        let longer = with_longer_ends(self.program, self.layouts, &best.0.chosen, &graph, self.cost);
+        let other = longer.and_then(|longer| self.planner(&longer, best.0.tagging)).map(Planner::roughly);
+        let Some((_, other)) = other.filter(|(rough, _)| *rough < best.1.rough) else { return best };
+        let other = other.planned();
+        if other.1.makespan() < best.1.makespan() { other } else { best }
     }
 
     /// This plan, or the one of its kernels in which factors are polled too, if it is predicted to be faster by enough.

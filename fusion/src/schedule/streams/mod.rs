@@ -2,6 +2,7 @@
 
 pub mod calls;
 pub(crate) mod cells;
+pub mod ends;
 pub mod factors;
 pub mod resident;
 pub mod synchronise;

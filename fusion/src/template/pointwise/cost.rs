@@ -10,13 +10,14 @@ use crate::cost::counts::Sampling;
 use crate::cost::counts::evaluation::element_of_output;
 use crate::cost::cpu::Processor;
 use crate::cost::host::evaluated;
-use crate::cost::instructions::{BRANCHING_CYCLES, CHECK_CYCLES, DEPENDENT_CYCLES, NEAR_CYCLES, arithmetic, branching};
+use crate::cost::instructions::{BRANCHING_CYCLES, CHECK_CYCLES, DEPENDENT_CYCLES, NEAR_CYCLES};
 use crate::template::kernel::{Kernel, reduced};
+use crate::template::pointwise::computed::Computed;
 use crate::template::pointwise::counts::{kernel_counts, side_by_side};
 use crate::template::pricing::Pricing;
 use crate::template::staged::cost::operand_bytes;
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{IndirectIndex, Scalar, TensorExpr};
+use warpweave_graph::expr::{IndirectIndex, TensorExpr};
 use warpweave_plan::body::{GroupBody, Stage};
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::fill::fill;
@@ -86,12 +87,12 @@ impl WarpWork {
             + decoded as f64 * AXIS_INSTRUCTIONS
             + counts.warp_loads * a_warp * LOAD_INSTRUCTIONS
             + counts.guarded_loads * a_warp * GUARD_INSTRUCTIONS;
-        let branching = in_turn(body, each, branching);
-        let computed = in_turn(body, each, |scalar| arithmetic(scalar).max(1.0));
+        let Computed { instructions, branching } = Computed::of(body);
+        let branching = branching * each as f64;
         Self {
             warps,
             loading,
-            straight: computed - branching + stores as f64 * STORE_INSTRUCTIONS,
+            straight: instructions * each as f64 - branching + stores as f64 * STORE_INSTRUCTIONS,
             interleaved: interleaved(own, kernel, sides) as f64,
             branching,
             rounds: rounds.max(1.0) * turns as f64,
@@ -132,15 +133,6 @@ fn interleaved(own: Pointwise, kernel: &Kernel<'_>, sides: Option<Points>) -> us
         Some(Points { runs: None, .. }) if is_full() => own.per_thread,
         Some(_) | None => 1,
     }
-}
-
-/// Instructions of a thread's arithmetic as `count` has them: its body at every tap of every point, and what follows.
-fn in_turn(body: &GroupBody, points: usize, count: impl Fn(&Scalar) -> f64) -> f64 {
-    let stage = |stage: &Stage| {
-        let expr = &stage.expr;
-        count(&expr.body) * reduced(expr) + expr.epilogue.as_ref().map_or(0.0, &count)
-    };
-    points as f64 * body.stages.iter().map(stage).sum::<f64>()
 }
 
 /// Whether the elements that name places are the same along the axis where a tile's neighbours lie.

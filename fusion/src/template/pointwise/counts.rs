@@ -1,5 +1,7 @@
 //! The pointwise template: neighbouring threads on neighbouring points, reductions one value after another.
 
+use std::collections::HashSet;
+
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::ReadId;
 
@@ -35,8 +37,9 @@ pub(crate) fn kernel_counts(
     let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
     let origins: Vec<Vec<i64>> = picked.map(|tile| tiles.origin(tile)).collect();
     let mut counts = KernelCounts::default();
+    let mut known = HashSet::new();
     for stage in 0..body.stages.len() {
-        let model = FetchedStage::new(body, stage, sides);
+        let model = FetchedStage::new(body, stage, sides, &mut known);
         let mut lanes = Lanes::new(body.stages[stage].expr.axes.len());
         for origin in &origins {
             let (picked, weight) = Sampling::picks(warps, sampling.warps);

@@ -1,11 +1,11 @@
 //! Points that a thread computes side by side: every element that several need is fetched once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{ReadId, Scalar};
 use warpweave_plan::body::{GroupBody, Stage};
-use warpweave_plan::template::pointwise::fetches::{Fetches, Points};
+use warpweave_plan::template::pointwise::fetches::{Fetch, Fetches, Points, SharedFetch};
 use warpweave_plan::template::pointwise::runs::{Runs, VECTOR};
 use warpweave_plan::template::pointwise::walk::Walk;
 use warpweave_plan::template::staged::blocked::dense;
@@ -38,14 +38,21 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    fn new(stage: &Stage, scalar: &Scalar, points: Points, walk: &Walk) -> Self {
+    /// `is_new` says of a load that no earlier stage has made it.
+    fn new(
+        stage: &Stage,
+        scalar: &Scalar,
+        points: Points,
+        walk: &Walk,
+        mut is_new: impl FnMut(&Fetch) -> bool,
+    ) -> Self {
         let is_wide = |read: ReadId| {
             let read = &stage.expr.reads[read];
             let single = stage.expr.operands[read.operand].element.is_single();
             single && points.runs.is_some_and(|runs| runs.is_wide(&stage.expr, &dense(&stage.expr, read)))
         };
         let mut reads: BTreeMap<ReadId, Vec<(Address, usize, usize)>> = BTreeMap::new();
-        for fetch in Fetches::of(stage, scalar, points, walk, &is_wide).list {
+        for fetch in Fetches::of(stage, scalar, points, walk, &is_wide).list.into_iter().filter(|fetch| is_new(fetch)) {
             let load = (Address::of_read(&stage.expr, &fetch.at), fetch.point, fetch.width);
             reads.entry(fetch.read).or_default().push(load);
         }
@@ -72,20 +79,20 @@ impl Part {
 }
 
 impl FetchedStage {
-    pub(crate) fn new(body: &GroupBody, stage: usize, points: Points) -> Self {
+    /// A stage of a body; `known` are the loads of the stages before it, and become those of this one too.
+    pub(crate) fn new(body: &GroupBody, stage: usize, points: Points, known: &mut HashSet<SharedFetch>) -> Self {
         let own = &body.stages[stage];
         let expr = &own.expr;
         let walk = Walk::of(expr, points.count);
-        let once = Walk::default();
-        let part = |scalar: &Scalar, walk: &Walk| Part::new(own, scalar, points, walk);
-        let epilogue = expr.epilogue.as_ref().map(|epilogue| part(epilogue, &once));
+        let is_new = |fetch: &Fetch| fetch.shared(body, stage).is_none_or(|shared| known.insert(shared));
+        let once = |scalar: &Scalar| Part::new(own, scalar, points, &Walk::default(), is_new);
         let (inner, outer) = match expr.reducer {
             Some(_) => {
-                let mut inner = part(&expr.body, &walk);
+                let mut inner = Part::new(own, &expr.body, points, &walk, |_| true);
                 inner.operations += combination(expr);
-                (Some(inner), epilogue)
+                (Some(inner), expr.epilogue.as_ref().map(once))
             }
-            None => (None, epilogue.or_else(|| Some(part(&expr.body, &once)))),
+            None => (None, Some(once(expr.epilogue.as_ref().unwrap_or(&expr.body)))),
         };
         let wide = |runs: Runs| {
             let place = element_of_output(body, stage);

@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
+use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Condition, Guard, Index, Range, Read, ReadId, Scalar, TensorExpr};
+use warpweave_graph::program::TensorId;
 
-use crate::body::{Stage, StageSource};
+use crate::body::{GroupBody, Stage, StageSource};
 use crate::template::pointwise::runs::{Runs, VECTOR};
 use crate::template::pointwise::walk::{Tap, Walk};
 
 /// One load of a thread.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Fetch {
     /// The read that asks for it first.
     pub read: ReadId,
@@ -23,6 +25,19 @@ pub struct Fetch {
     pub at: Read,
     /// Elements that it brings: 1, or a vector along the run.
     pub width: usize,
+}
+
+/// A load that several stages of a group may ask for: the tensor, and what the load brings of it.
+pub type SharedFetch = (TensorId, Fetch);
+
+impl Fetch {
+    /// This load apart from the stage of a body that asks for it; `None` if it is of a place that data of the stage names.
+    pub fn shared(&self, body: &GroupBody, stage: usize) -> Option<SharedFetch> {
+        let StageSource::Operand(operand) = body.stages[stage].sources[self.at.operand] else { return None };
+        let at = Read { operand: 0, ..self.at.clone() };
+        at.is_free_of_reads()
+            .then(|| (body.operands[operand], Self { read: ReadId::from_index(0), at, ..self.clone() }))
+    }
 }
 
 /// Everything that one walk through taps fetches, each element once.
