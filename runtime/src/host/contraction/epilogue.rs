@@ -96,7 +96,7 @@ impl Epilogue {
         axes.extend((0..tile.len()).filter(long));
         point.clear();
         point.extend(tile.iter().map(|range| range.minimum));
-        let Some(innermost) = axes.pop() else {
+        let Some(innermost) = self.take_line(tile, sums, axes) else {
             let value = &sums.values[sums.place(tile, point)..][..1];
             let chunk = Chunk { point, axis: None, row_axis: None, rows: 1, sums: value };
             return Registers::with(|registers| self.chunk(stages, memory, &chunk, registers));
@@ -153,6 +153,17 @@ impl Epilogue {
             }
             row_axis.into_iter().for_each(|axis| point[axis] = tile[axis].minimum);
         });
+    }
+
+    /// Takes the axis of lines out: the last one, or that along which a chain finds its sums side by side.
+    fn take_line(&self, tile: &[Range], sums: &Sums, axes: &mut Vec<usize>) -> Option<usize> {
+        let suits = |axis: usize| {
+            let is_linear = |program: &Program| program.is_linear_along(axis);
+            sums.step(tile, axis) == Some(1) && self.program.as_ref().is_some_and(is_linear)
+        };
+        let place = self.chain.as_ref().and_then(|_| axes.iter().rposition(|&axis| suits(axis)));
+        let last = axes.len().checked_sub(1)?;
+        Some(axes.remove(place.unwrap_or(last)))
     }
 
     /// Some rows of elements, the first of whose sums begin those given.

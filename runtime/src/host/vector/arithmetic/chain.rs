@@ -278,11 +278,7 @@ fn last<V: Vector>(links: &[Placed<'_>], row: usize, at: usize, sums: &[f32]) {
 fn store_apart<V: Vector>(value: V, cells: Cells<'_>, first: usize, step: usize, lanes: usize) {
     let mut all = [0.0; MOST_LANES];
     value.store(&mut all);
-    let mut lane = 0;
-    while lane < lanes {
-        cells.store(first + lane * step, 1, V::splat(all[lane]));
-        lane += 1;
-    }
+    cells.store_apart(first, step, &all[..lanes]);
 }
 
 #[inline(always)]
