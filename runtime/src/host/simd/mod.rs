@@ -243,18 +243,21 @@ mod tests {
                 assert!((0..few).all(|at| out[at] == (at * step) as f32), "{few} copied, one of {step}");
             }
         }
-        for count in [0, 1, 2, 15, 16, 17, 31, 32, 33, 65] {
+        for count in [0usize, 1, 2, 15, 16, 17, 31, 32, 33, 65] {
             let (mut first, mut second) = ([-1.0; 40], [-1.0; 40]);
             let (firsts, seconds) = (count.div_ceil(2), count / 2);
             V::split(&values[..count], &mut first[..firsts], &mut second[..seconds]);
             assert!((0..firsts).all(|at| first[at] == (2 * at) as f32) && first[firsts] == -1.0, "{count} split");
             assert!((0..seconds).all(|at| second[at] == (2 * at + 1) as f32) && second[seconds] == -1.0, "{count} split");
         }
-        let mut places = Places::none(40);
-        (0..40).filter(|at| at % 3 != 0).for_each(|at| places.set(at, at * 7 % 50));
-        let mut out = [f32::NAN; 48];
-        V::gather(&values, &places, -2.0, &mut out);
-        assert!((0..40).all(|at| out[at] == if at % 3 == 0 { -2.0 } else { (at * 7 % 50) as f32 }), "gathered");
+        for all in [5, 16, 20, 32, 50, 64, 150] {
+            let mut places = Places::none(40);
+            (0..40).filter(|at| at % 3 != 0).for_each(|at| places.set(at, at * 7 % all));
+            let mut out = [f32::NAN; 48];
+            V::gather(&values, &places, -2.0, &mut out);
+            let place = |at: usize| if at % 3 == 0 { -2.0 } else { (at * 7 % all) as f32 };
+            assert!((0..40).all(|at| out[at] == place(at)), "gathered of {all}");
+        }
     }
     }
 

@@ -109,6 +109,35 @@ fn copy_every_fourth(values: &[f32], out: &mut [f32]) {
     }
 }
 
+/// Values of which vectors hold all at once.
+const FEW_PLACES: usize = 64;
+
+/// Copies some of a few values by their places.
+#[inline(always)]
+fn gather_few(values: &[f32], places: &Places, fill: __m512, out: &mut [f32]) {
+    assert!(values.len() <= FEW_PLACES, "few values");
+    let mut parts = [fill; FEW_PLACES / 16];
+    let (mut part, mut rest) = (0, values);
+    while !rest.is_empty() {
+        let (first, beyond) = rest.split_at(rest.len().min(16));
+        (parts[part], rest) = (__m512::load_part(first), beyond);
+        part += 1;
+    }
+    let mut vector = 0;
+    while vector < places.vectors {
+        let found = unsafe {
+            let places = _mm512_loadu_si512(places.all[vector].as_ptr().cast());
+            let are_places = _mm512_cmpge_epi32_mask(places, _mm512_setzero_si512());
+            let low = _mm512_permutex2var_ps(parts[0], places, parts[1]);
+            let high = _mm512_permutex2var_ps(parts[2], places, parts[3]);
+            let are_high = _mm512_test_epi32_mask(places, _mm512_set1_epi32(32));
+            _mm512_mask_mov_ps(fill, are_places, _mm512_mask_mov_ps(low, are_high, high))
+        };
+        found.store(&mut out[vector * 16..]);
+        vector += 1;
+    }
+}
+
 /// Every second lane of two vectors, from a lane on.
 #[inline(always)]
 unsafe fn every_second<const FIRST: i32>(low: __m512, high: __m512) -> __m512 {
@@ -303,6 +332,9 @@ vector!(
     #[inline(always)]
     fn gather(values: &[f32], places: &Places, fill: f32, out: &mut [f32]) {
         let (values, fill) = (&values[..places.end], Self::splat(fill));
+        if values.len() <= FEW_PLACES {
+            return gather_few(values, places, fill, out);
+        }
         let mut vector = 0;
         while vector < places.vectors {
             let places = &places.all[vector];

@@ -22,6 +22,15 @@ impl Instructions for Avx2 {
     const IS_FUSED: bool = true;
 }
 
+/// Vectors of 512 bits as well.
+#[cfg(target_arch = "x86_64")]
+pub(crate) struct Avx512;
+
+#[cfg(target_arch = "x86_64")]
+impl Instructions for Avx512 {
+    const IS_FUSED: bool = true;
+}
+
 /// What the processor at hand can do; nothing but [`Processor::detect`] says more than the default.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Processor {
@@ -68,10 +77,20 @@ macro_rules! vectorised {
                 body::<$crate::host::vector::processor::Avx2>($($argument),*)
             }
             #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx2,fma")]
+            fn avx512($($argument: $ty),*) {
+                body::<$crate::host::vector::processor::Avx512>($($argument),*)
+            }
+            #[cfg(target_arch = "x86_64")]
             if $processor.has_avx2() {
-                #[expect(unsafe_code, reason = "the function is compiled for features that were detected")]
-                // SAFETY: the processor was asked for both features.
-                return unsafe { avx2($($argument),*) };
+                #[expect(unsafe_code, reason = "the functions are compiled for features that were detected")]
+                // SAFETY: the processor was asked for the features.
+                return unsafe {
+                    match $processor.has_avx512() {
+                        true => avx512($($argument),*),
+                        false => avx2($($argument),*),
+                    }
+                };
             }
             body::<$crate::host::vector::processor::Portable>($($argument),*)
         }
