@@ -157,11 +157,10 @@ impl Epilogue {
 
     /// Takes the axis of lines out: the last one, or that along which a chain finds its sums side by side.
     fn take_line(&self, tile: &[Range], sums: &Sums, axes: &mut Vec<usize>) -> Option<usize> {
-        let suits = |axis: usize| {
-            let is_linear = |program: &Program| program.is_linear_along(axis);
-            sums.step(tile, axis) == Some(1) && self.program.as_ref().is_some_and(is_linear)
-        };
-        let place = self.chain.as_ref().and_then(|_| axes.iter().rposition(|&axis| suits(axis)));
+        let is_linear = |axis: usize| self.program.as_ref().is_some_and(|program| program.is_linear_along(axis));
+        let suits =
+            |chain: &Chain, axis: usize| sums.step(tile, axis) == Some(1) && is_linear(axis) && chain.reads_along(axis);
+        let place = self.chain.as_ref().and_then(|chain| axes.iter().rposition(|&axis| suits(chain, axis)));
         let last = axes.len().checked_sub(1)?;
         Some(axes.remove(place.unwrap_or(last)))
     }

@@ -50,6 +50,13 @@ impl Processor {
         Self { has_avx2, has_avx512 }
     }
 
+    /// The processor at hand, and it with less than it has.
+    #[cfg(test)]
+    pub(crate) fn all() -> [Self; 3] {
+        let found = Self::detect();
+        [Self::default(), Self { has_avx512: false, ..found }, found]
+    }
+
     /// Whether it has vectors of 256 bits and fused multiply-adds.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn has_avx2(self) -> bool {
