@@ -251,7 +251,7 @@ mod tests {
         }
         for all in [5usize, 16, 20, 32, 50, 64, 150] {
             let mut places = Places::none(40);
-            (0..40).filter(|at| !at.is_multiple_of(3)).for_each(|at| places.set(at, at * 7 % all));
+            (0..40usize).filter(|at| !at.is_multiple_of(3)).for_each(|at| places.set(at, at * 7 % all));
             let mut out = [f32::NAN; 48];
             V::gather(&values, &places, -2.0, &mut out);
             let place = |at: usize| if at.is_multiple_of(3) { -2.0 } else { (at * 7 % all) as f32 };

@@ -70,8 +70,8 @@ impl Processor {
     }
 }
 
-/// A function that is compiled for each kind of processor; its first argument says for which it is called. `I` is the
-/// [`Instructions`].
+/// A function that is compiled for each kind of processor, for vectors of 512 bits if it asks for `Avx512`; its first argument says for
+/// which it is called. `I` is the [`Instructions`].
 macro_rules! vectorised {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident<I>($processor:ident $(, $argument:ident: $ty:ty)* $(,)?) $body:block) => {
         $(#[$attribute])*
@@ -84,22 +84,34 @@ macro_rules! vectorised {
                 body::<$crate::host::vector::processor::Avx2>($($argument),*)
             }
             #[cfg(target_arch = "x86_64")]
+            if $processor.has_avx2() {
+                #[expect(unsafe_code, reason = "the function is compiled for features that were detected")]
+                // SAFETY: the processor was asked for both features.
+                return unsafe { avx2($($argument),*) };
+            }
+            body::<$crate::host::vector::processor::Portable>($($argument),*)
+        }
+    };
+    ($(#[$attribute:meta])* $visibility:vis fn $name:ident<I, Avx512>($processor:ident $(, $argument:ident: $ty:ty)* $(,)?) $body:block) => {
+        $(#[$attribute])*
+        $visibility fn $name($processor: $crate::host::vector::processor::Processor $(, $argument: $ty)*) {
+            #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx2,fma")]
             fn avx512($($argument: $ty),*) {
+                #[inline(always)]
+                fn body<I: $crate::host::vector::processor::Instructions>($($argument: $ty),*) $body
                 body::<$crate::host::vector::processor::Avx512>($($argument),*)
             }
             #[cfg(target_arch = "x86_64")]
-            if $processor.has_avx2() {
-                #[expect(unsafe_code, reason = "the functions are compiled for features that were detected")]
+            if $processor.has_avx512() {
+                #[expect(unsafe_code, reason = "the function is compiled for features that were detected")]
                 // SAFETY: the processor was asked for the features.
-                return unsafe {
-                    match $processor.has_avx512() {
-                        true => avx512($($argument),*),
-                        false => avx2($($argument),*),
-                    }
-                };
+                return unsafe { avx512($($argument),*) };
             }
-            body::<$crate::host::vector::processor::Portable>($($argument),*)
+            $crate::host::vector::processor::vectorised! {
+                fn narrower<I>($processor $(, $argument: $ty)*) $body
+            }
+            narrower($processor $(, $argument)*);
         }
     };
 }
