@@ -6,7 +6,7 @@
 use std::ops::Range as Numbers;
 
 use super::memory::Singles;
-use super::simd::Places;
+use super::simd::{Places, Vector};
 use super::vector::processor::{Processor, of_vectors};
 use super::window_dimension::WindowDimension;
 
@@ -55,6 +55,18 @@ impl Covered {
     /// Residues of which there are planes.
     pub(in crate::host) fn phases(&self) -> usize {
         self.phases
+    }
+
+    /// Where every second coordinate that is read goes, and where the others do: for each the residue, and its first row or column. `None`
+    /// if there are not two residues, one of each second coordinate.
+    fn halves(&self) -> Option<[(usize, Numbers<usize>); 2]> {
+        let count = self.inside.len();
+        let halves = [0, 1].map(|beyond| {
+            let phase = (self.inside.start + beyond) % 2;
+            (phase, self.spans[phase].0..self.spans[phase].1)
+        });
+        let are_all = halves[0].1.len() == count.div_ceil(2) && halves[1].1.len() == count / 2;
+        (self.phases == 2 && are_all).then_some(halves)
     }
 
     /// Which rows or columns of the planes of each residue are read.
@@ -203,6 +215,7 @@ of_vectors! {
 fn copy_lines<V>(processor, cover: &Cover, singles: Singles<'_>, lines: &Lines, out: &mut [f32]) {
     let (rows, columns, [row_step, column_step]) = (&cover.rows, &cover.columns, lines.steps);
     let pitch = cover.pitch;
+    let halves = if column_step == 2 { columns.halves() } else { None };
     // Lines of a window's planes are in the nearest cache when those of the next residue are taken of them.
     for (number, planes) in out.chunks_exact_mut(cover.length()).enumerate().take(lines.count) {
         for row_phase in 0..rows.phases {
@@ -211,6 +224,11 @@ fn copy_lines<V>(processor, cover: &Cover, singles: Singles<'_>, lines: &Lines, 
                 continue;
             }
             let row = (row_phase + from * row_step - rows.inside.start) * lines.strides[1];
+            if let Some(halves) = &halves {
+                let source = (number * lines.strides[0] + row, row_step * lines.strides[1]);
+                split_lines::<V>(cover, (row_phase, from..to), halves, singles, source, planes);
+                continue;
+            }
             for column_phase in 0..columns.phases {
                 let (start, end) = columns.spans[column_phase];
                 let column = column_phase + start * column_step - columns.inside.start;
@@ -232,4 +250,25 @@ fn copy_lines<V>(processor, cover: &Cover, singles: Singles<'_>, lines: &Lines, 
         }
     }
 }
+}
+
+/// Copies lines from a place on, so far apart, whose columns go to two planes in turn.
+#[inline(always)]
+fn split_lines<V: Vector>(
+    cover: &Cover,
+    (row_phase, rows): (usize, Numbers<usize>),
+    [first, second]: &[(usize, Numbers<usize>); 2],
+    singles: Singles<'_>,
+    (mut source, step): (usize, usize),
+    planes: &mut [f32],
+) {
+    let (low, high) = planes.split_at_mut(cover.plane(row_phase, 1));
+    let low = &mut low[cover.plane(row_phase, 0)..];
+    let (firsts, seconds) = if first.0 == 0 { (low, high) } else { (high, low) };
+    for row in rows {
+        let at = row * cover.pitch;
+        let values = singles.slice(source, first.1.len() + second.1.len());
+        V::split(values, &mut firsts[at..][first.1.clone()], &mut seconds[at..][second.1.clone()]);
+        source += step;
+    }
 }

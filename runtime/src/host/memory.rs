@@ -134,6 +134,23 @@ impl Cells<'_> {
         let out = unsafe { std::slice::from_raw_parts_mut(self.start.wrapping_add(first), count) };
         if count == V::LANES { value.store(out) } else { value.store_part(out) }
     }
+
+    /// Writes values to every so manieth of them, from a number on.
+    ///
+    /// # Panics
+    /// If they do not lie inside.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "others may use what is between them")]
+    pub(super) fn store_apart(&self, first: usize, step: usize, values: &[f32]) {
+        let reach = values.len().saturating_sub(1).checked_mul(step).and_then(|reach| reach.checked_add(first));
+        assert!(reach.is_some_and(|last| last < self.length), "a run lies in its memory");
+        let mut at = 0;
+        while at < values.len() {
+            // SAFETY: as for `store`: the assertion holds the last inside, and each is one that the rTask writes.
+            unsafe { *self.start.wrapping_add(first + at * step) = values[at] };
+            at += 1;
+        }
+    }
 }
 
 /// Singles in memory of which others may write those that are not asked for.

@@ -25,6 +25,7 @@ pub fn add(suite: &mut Suite) {
     }
     suite.trial("a row's epilogue reads memory on host", root_mean_square);
     suite.trial("elements at named places on host", gathers);
+    suite.trial("products of few columns on host", few_columns);
     suite.trial("a ResNet-50 of 224 pixels on host within two seconds", resnet);
 }
 
@@ -86,6 +87,33 @@ fn gathers() {
                 let found = session.run(&inputs).unwrap_or_else(|error| panic!("{error}\n{text}"));
                 assert!(found == evaluate(&program, &inputs).expect("the indices are good"), "{text}");
             }
+        }
+    }
+}
+
+/// What follows the sums of a product whose columns lie side by side in memory, and are too few for vectors.
+const AFTER_SUMS: [&str; 5] = [
+    "add(reduced, x2[a0])",
+    "max(add(reduced, x2[a0]), 0.0)",
+    "add(add(reduced, x2[a0]), x3[a0, a1])",
+    "min(max(mul(reduced, 0.5), -3.0), 3.0)",
+    "add(reduced, tanh(x2[a0]))",
+];
+
+fn few_columns() {
+    for (rows, columns) in [(96, 4), (67, 4), (130, 1), (40, 7)] {
+        for after in AFTER_SUMS {
+            let text = format!(
+                "program\nt0: f32[{rows}x24] = input 0\nt1: f32[24x{columns}] = input 1\nt2: f32[{rows}] = input 2\n\
+                 t3: f32[{rows}x{columns}] = input 3\ne0 (t0, t1, t2, t3) -> t4: f32[{rows}x{columns}] = \
+                 [a0<{rows}, a1<{columns}] sum[a2<24] mul(x0[a0, a2], x1[a2, a1]) then {after}\noutput t4 \"y\"\n"
+            );
+            let program = programs::parse(&text, &Tensors::new()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            let compiled = compile(&program, &CompileOptions::host()).expect("the product compiles");
+            let mut session = HostSession::new(&compiled.plan, Vec::new().into(), 2).expect("the plan folds");
+            let inputs = random::inputs(&mut Random::new(23), &program);
+            let found = session.run(&inputs).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            assert_close(&found, &evaluate(&program, &inputs).expect("the program has a value"), 1e-5);
         }
     }
 }

@@ -46,6 +46,11 @@ impl Chain {
         links.finished().map(Self)
     }
 
+    /// Whether all that it reads along an axis lies side by side, or is one element.
+    pub(super) fn reads_along(&self, axis: usize) -> bool {
+        self.0.operands().all(|access| (0..=1).contains(&access.position.along(axis)))
+    }
+
     /// Computes and stores rows of neighbouring elements; whether it has. Nothing is stored if it has not.
     pub(super) fn run(&self, sheet: &Sheet, memory: &Memory) -> bool {
         self.0.run(&sheet.sums, memory, |access| sheet.lie(access, memory))

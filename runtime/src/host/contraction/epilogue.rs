@@ -96,7 +96,7 @@ impl Epilogue {
         axes.extend((0..tile.len()).filter(long));
         point.clear();
         point.extend(tile.iter().map(|range| range.minimum));
-        let Some(innermost) = axes.pop() else {
+        let Some(innermost) = self.take_line(tile, sums, axes) else {
             let value = &sums.values[sums.place(tile, point)..][..1];
             let chunk = Chunk { point, axis: None, row_axis: None, rows: 1, sums: value };
             return Registers::with(|registers| self.chunk(stages, memory, &chunk, registers));
@@ -153,6 +153,16 @@ impl Epilogue {
             }
             row_axis.into_iter().for_each(|axis| point[axis] = tile[axis].minimum);
         });
+    }
+
+    /// Takes the axis of lines out: the last one, or that along which a chain finds its sums side by side.
+    fn take_line(&self, tile: &[Range], sums: &Sums, axes: &mut Vec<usize>) -> Option<usize> {
+        let is_linear = |axis: usize| self.program.as_ref().is_some_and(|program| program.is_linear_along(axis));
+        let suits =
+            |chain: &Chain, axis: usize| sums.step(tile, axis) == Some(1) && is_linear(axis) && chain.reads_along(axis);
+        let place = self.chain.as_ref().and_then(|chain| axes.iter().rposition(|&axis| suits(chain, axis)));
+        let last = axes.len().checked_sub(1)?;
+        Some(axes.remove(place.unwrap_or(last)))
     }
 
     /// Some rows of elements, the first of whose sums begin those given.

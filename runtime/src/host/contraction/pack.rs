@@ -156,7 +156,9 @@ fn copy(access: &Access, memory: &Memory, position: i64, strides: Strides, steps
         (16, 1) => copy_rows::<16>(source, step_stride, own, lane, out),
         (32, 1) => copy_rows::<32>(source, step_stride, own, lane, out),
         (8, 1) => copy_rows::<8>(source, step_stride, own, lane, out),
+        (12, 1) => copy_rows::<12>(source, step_stride, own, lane, out),
         (6, 1) => copy_rows::<6>(source, step_stride, own, lane, out),
+        (4, 1) => copy_rows::<4>(source, step_stride, own, lane, out),
         (1, _) => {
             for (step, out) in out.chunks_exact_mut(own).enumerate() {
                 out[lane] = source[step * step_stride];

@@ -348,7 +348,7 @@ fn of_operand<'m>(operand: Value, out: &mut [f32], function: impl Fn(&[f32], &mu
 }
 
 vectorised! {
-fn unary_of_many<I>(processor, op: UnaryOp, values: &[f32], out: &mut [f32]) {
+fn unary_of_many<I, Avx512>(processor, op: UnaryOp, values: &[f32], out: &mut [f32]) {
     match op {
         UnaryOp::Negate => map(values, out, |x| -x),
         UnaryOp::Absolute => map(values, out, f32::abs),
@@ -388,7 +388,7 @@ fn binary<'m>(processor: Processor, op: BinaryOp, left: Value, right: Value, out
 }
 
 vectorised! {
-fn binary_of_many<I>(processor, op: BinaryOp, left: Value, right: Value, out: &mut [f32]) {
+fn binary_of_many<I, Avx512>(processor, op: BinaryOp, left: Value, right: Value, out: &mut [f32]) {
     match op {
         BinaryOp::Add => apply(left, right, out, |x, y| x + y),
         BinaryOp::Subtract => apply(left, right, out, |x, y| x - y),

@@ -87,6 +87,14 @@ impl<A> Chain<A> {
         (1..=MOST_LINKS).contains(&self.0.len()).then_some(self)
     }
 
+    /// The singles that it reads.
+    pub(in crate::host) fn operands(&self) -> impl Iterator<Item = &A> {
+        self.0.iter().filter_map(|link| match link {
+            Link::Add(singles) | Link::Multiply(singles) => Some(singles),
+            Link::AddOne(_) | Link::MultiplyOne(_) | Link::AtLeast(_) | Link::AtMost(_) | Link::Store(_) => None,
+        })
+    }
+
     /// Computes and stores rows of neighbouring elements; whether it has. Nothing is stored if it has not.
     pub(in crate::host) fn run(&self, sheet: &Sheet, memory: &Memory, lie: impl Fn(&A) -> Laid) -> bool {
         let sheet = &if self.joins_rows(sheet, &lie) { sheet.as_one_row() } else { *sheet };
@@ -278,11 +286,7 @@ fn last<V: Vector>(links: &[Placed<'_>], row: usize, at: usize, sums: &[f32]) {
 fn store_apart<V: Vector>(value: V, cells: Cells<'_>, first: usize, step: usize, lanes: usize) {
     let mut all = [0.0; MOST_LANES];
     value.store(&mut all);
-    let mut lane = 0;
-    while lane < lanes {
-        cells.store(first + lane * step, 1, V::splat(all[lane]));
-        lane += 1;
-    }
+    cells.store_apart(first, step, &all[..lanes]);
 }
 
 #[inline(always)]

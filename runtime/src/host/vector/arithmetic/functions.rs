@@ -83,7 +83,7 @@ pub(crate) fn unary(op: UnaryOp, element: ElementType, of: Slot, to: Slot, count
 }
 
 vectorised! {
-fn single_unary<I>(processor, op: UnaryOp, of: Slot, to: Slot, count: usize, frame: &mut Frame) {
+fn single_unary<I, Avx512>(processor, op: UnaryOp, of: Slot, to: Slot, count: usize, frame: &mut Frame) {
     match op {
         UnaryOp::Negate => map(frame, of, to, count, |x: f32| -x),
         UnaryOp::Absolute => map(frame, of, to, count, f32::abs),
@@ -126,7 +126,7 @@ pub(crate) fn binary(op: BinaryOp, element: ElementType, of: [Slot; 2], to: Slot
 }
 
 vectorised! {
-fn single_binary<I>(processor, op: BinaryOp, of: [Slot; 2], to: Slot, count: usize, frame: &mut Frame) {
+fn single_binary<I, Avx512>(processor, op: BinaryOp, of: [Slot; 2], to: Slot, count: usize, frame: &mut Frame) {
     match op {
         BinaryOp::Add => zip(frame, of, to, count, |x: f32, y| x + y),
         BinaryOp::Subtract => zip(frame, of, to, count, |x: f32, y| x - y),

@@ -22,6 +22,15 @@ impl Instructions for Avx2 {
     const IS_FUSED: bool = true;
 }
 
+/// Vectors of 512 bits as well.
+#[cfg(target_arch = "x86_64")]
+pub(crate) struct Avx512;
+
+#[cfg(target_arch = "x86_64")]
+impl Instructions for Avx512 {
+    const IS_FUSED: bool = true;
+}
+
 /// What the processor at hand can do; nothing but [`Processor::detect`] says more than the default.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Processor {
@@ -41,6 +50,13 @@ impl Processor {
         Self { has_avx2, has_avx512 }
     }
 
+    /// The processor at hand, and it with less than it has.
+    #[cfg(test)]
+    pub(crate) fn all() -> [Self; 3] {
+        let found = Self::detect();
+        [Self::default(), Self { has_avx512: false, ..found }, found]
+    }
+
     /// Whether it has vectors of 256 bits and fused multiply-adds.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn has_avx2(self) -> bool {
@@ -54,8 +70,8 @@ impl Processor {
     }
 }
 
-/// A function that is compiled for each kind of processor; its first argument says for which it is called. `I` is the
-/// [`Instructions`].
+/// A function that is compiled for each kind of processor, for vectors of 512 bits if it asks for `Avx512`; its first argument says for
+/// which it is called. `I` is the [`Instructions`].
 macro_rules! vectorised {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident<I>($processor:ident $(, $argument:ident: $ty:ty)* $(,)?) $body:block) => {
         $(#[$attribute])*
@@ -74,6 +90,28 @@ macro_rules! vectorised {
                 return unsafe { avx2($($argument),*) };
             }
             body::<$crate::host::vector::processor::Portable>($($argument),*)
+        }
+    };
+    ($(#[$attribute:meta])* $visibility:vis fn $name:ident<I, Avx512>($processor:ident $(, $argument:ident: $ty:ty)* $(,)?) $body:block) => {
+        $(#[$attribute])*
+        $visibility fn $name($processor: $crate::host::vector::processor::Processor $(, $argument: $ty)*) {
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx2,fma")]
+            fn avx512($($argument: $ty),*) {
+                #[inline(always)]
+                fn body<I: $crate::host::vector::processor::Instructions>($($argument: $ty),*) $body
+                body::<$crate::host::vector::processor::Avx512>($($argument),*)
+            }
+            #[cfg(target_arch = "x86_64")]
+            if $processor.has_avx512() {
+                #[expect(unsafe_code, reason = "the function is compiled for features that were detected")]
+                // SAFETY: the processor was asked for the features.
+                return unsafe { avx512($($argument),*) };
+            }
+            $crate::host::vector::processor::vectorised! {
+                fn narrower<I>($processor $(, $argument: $ty)*) $body
+            }
+            narrower($processor $(, $argument)*);
         }
     };
 }

@@ -169,7 +169,7 @@ mod tests {
         for length in (0..70).chain([256, 1001]) {
             let slices: Vec<Vec<f32>> = (0..5).map(|seed| (0..length).map(|at| value(at, seed)).collect()).collect();
             let expected = |row: usize| slices[4].iter().zip(&slices[row]).map(|(a, b)| a * b).sum::<f32>();
-            for processor in [Processor::default(), Processor::detect()] {
+            for processor in Processor::all() {
                 let (mut found, matrix) = ([f32::NAN; 5], slices.concat());
                 for (sums, times) in [(Sums::Begin, 1.0), (Sums::GoOn, 2.0)] {
                     matrix_vector(processor, &matrix, length, &slices[4], &mut found, sums);

@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn windows_of_any_planes_are_reduced() {
-        for processor in [Processor::default(), Processor::detect()] {
+        for processor in Processor::all() {
             for reducer in [Reducer::Sum, Reducer::Maximum, Reducer::Minimum] {
                 for planes in [1, 2, 3, 4, 8, 9, 21] {
                     let sizes =
