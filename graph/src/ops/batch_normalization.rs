@@ -86,6 +86,11 @@ impl Operator for BatchNormalization {
         Ok(all.take(context.outputs().max(1)).map(ValueType::from).collect())
     }
 
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        let apart = self.statistics == Statistics::Given && input == 0 && dimension == 0;
+        apart.then_some(0)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         if self.statistics == Statistics::OfBatch {
             return self.train(context, inputs, program);
