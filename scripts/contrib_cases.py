@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+import ml_dtypes
 import numpy
 import onnx
 import onnxruntime
@@ -118,6 +119,9 @@ def normalisations():
     case("skip_simplified_bias", "SkipSimplifiedLayerNormalization", [x, skip, gamma, bias], free=2,
          outputs=["y", "", "", "s"], epsilon=0.01)
     case("simplified", "SimplifiedLayerNormalization", [x, gamma], domain="", axis=-1, epsilon=1e-5, stash_type=1)
+    # ONNX Runtime's optimiser writes these into models of any opset.
+    early = [node("LayerNormalization", "x g b", "n", axis=-1, epsilon=1e-5), node("SimplifiedLayerNormalization", "n g", "y")]
+    CASES.append(Whole("normalisation_of_opset_11", x, early, {"g": gamma, "b": beta}, opset=11))
     words, segments = RANDOM.integers(0, 10, (2, 4), numpy.int32), RANDOM.integers(0, 2, (2, 4), numpy.int32)
     tables = [singles(10, 8), singles(6, 8), singles(2, 8)]
     mask = numpy.array([[1, 1, 1, 0], [1, 1, 0, 0]], numpy.int32)
@@ -131,6 +135,9 @@ def normalisations():
 def products():
     case("fused_matmul", "FusedMatMul", [singles(2, 4, 3), singles(2, 5, 4)], transA=1, transB=1, alpha=0.5)
     case("fused_matmul_plain", "FusedMatMul", [singles(3, 4), singles(4, 5)])
+    case("fused_matmul_batches", "FusedMatMul", [singles(4, 2, 3), singles(3, 2, 5)], transBatchA=1, transBatchB=1)
+    case("fused_matmul_batches_turned", "FusedMatMul", [singles(4, 2, 6, 3), singles(2, 6, 5, 4)], transA=1, transBatchA=1,
+         transB=1)
     for name, extra in [("Relu", {}), ("LeakyRelu", {"activation_alpha": 0.2}), ("Sigmoid", {}), ("Tanh", {})]:
         case(f"fused_gemm_{name}", "FusedGemm", [singles(3, 4), singles(5, 4), singles(5)], transB=1, alpha=0.5,
              activation=name, **extra)
@@ -330,6 +337,10 @@ def blocks():
          domain="", axis=1, block_size=3)
     case("dequantise_vector", "DequantizeLinear", [weights(6), singles(2), weights(2)],
          domain="", axis=0, block_size=3)
+    few = RANDOM.integers(-8, 7, (2, 6), endpoint=True).astype(ml_dtypes.int4)
+    unpacked = [node("DequantizeLinear", "q s z", "r", MICROSOFT, axis=0), node("Mul", "r x", "y")]
+    parameters = {"q": few, "s": scale([0.5, 0.25]), "z": few[:, 0]}
+    CASES.append(Whole("dequantise_four_bits", singles(2, 6), unpacked, parameters, opset=14))
     case("quantise_blocks", "QuantizeLinear", [singles(4, 6), singles(2, 6) ** 2 + 0.1], domain="", axis=0, block_size=2)
     w = weights(8, 24)
     case("q_attention", "QAttention", [integers(numpy.uint8, 1, 5, 8), w, singles(24), scale(0.01), scale(0.01), None,
