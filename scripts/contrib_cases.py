@@ -83,6 +83,10 @@ def singles(*shape):
     return RANDOM.standard_normal(shape).astype(numpy.float32)
 
 
+def halves(array):
+    return array.astype(numpy.float16)
+
+
 def weights(*shape):
     """Signed bytes of seven bits: ONNX Runtime may sum products of bytes in sixteen bits, which saturate."""
     return integers(numpy.int8, *shape) >> 1
@@ -155,6 +159,10 @@ def attention():
     case("attention_lengths", "Attention", [x, w, b, numpy.array([5, 3], numpy.int32)], num_heads=2)
     mask = numpy.array([[1, 1, 1, 1, 1], [1, 1, 0, 1, 0]], numpy.int32)
     case("attention_mask", "Attention", [x, w, b, mask], num_heads=4)
+    case("attention_ends_and_starts", "Attention", [x, w, b, numpy.array([5, 4, 1, 0], numpy.int32)], num_heads=2)
+    each = RANDOM.integers(0, 2, (2, 5, 5), numpy.int32)
+    case("attention_mask_of_queries", "Attention", [x, w, b, each], num_heads=2)
+    case("attention_half", "Attention", [halves(x), halves(w / 4), halves(b), mask], num_heads=2, free=3, tolerance=5e-3)
     case("attention_bias", "Attention", [x, w, b, None, None, singles(1, 2, 5, 5)], num_heads=2, scale=0.3)
     case("attention_widths", "Attention", [x, singles(8, 20), singles(20)], num_heads=2, qkv_hidden_sizes=[8, 8, 4])
     q, k, v = singles(2, 3, 8), singles(2, 6, 8), singles(2, 6, 4)
@@ -162,6 +170,10 @@ def attention():
     case("heads_offsets", "MultiHeadAttention", [q, k, v, singles(20)], free=3, num_heads=4, scale=0.5)
     hidden = numpy.array([[1, 1, 1, 1, 1, 0], [1, 0, 0, 1, 1, 1]], numpy.int32)
     case("heads_mask", "MultiHeadAttention", [q, k, v, None, hidden], free=3, num_heads=2)
+    case("heads_mask_of_queries", "MultiHeadAttention", [q, k, v, None, RANDOM.integers(0, 2, (2, 3, 6), numpy.int32)], free=3,
+         num_heads=2)
+    case("heads_half", "MultiHeadAttention", [halves(q), halves(k), halves(v), halves(singles(20)), hidden], free=5, num_heads=2,
+         tolerance=5e-3)
     case("heads_bias", "MultiHeadAttention", [q, k, v, None, None, singles(1, 2, 3, 6)], free=3, num_heads=2)
 
 
@@ -416,7 +428,10 @@ def compared(case, options, folder, inputs, outputs):
     arrays.update({f"out_{at}": output for at, output in enumerate(outputs)})
     numpy.savez(folder / "io.npz", **arrays)
     failures = []
-    for device in options.device.split(","):
+    # Kernels have no halves.
+    is_half = any(array.dtype == numpy.float16 for array in inputs.values())
+    devices = options.device.split(",")
+    for device in (device for device in devices if not is_half or device in ("reference", "host")):
         command = [options.warpweave, "compare", str(folder / "model.onnx"), "--io", str(folder / "io.npz"),
                    "--device", device, "--atol", str(case.tolerance)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
