@@ -21,7 +21,12 @@ pub(super) struct Order(i64);
 
 impl Order {
     pub(super) fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        match attributes.int("p")?.unwrap_or(2) {
+        // Before opset 2 the order is a single.
+        let order = match attributes.opset() < 2 {
+            true => attributes.float("p")?.map(whole).transpose()?,
+            false => attributes.int("p")?,
+        };
+        match order.unwrap_or(2) {
             order @ 1..=64 => Ok(Self(order)),
             other => {
                 Err(AttributeError::Value { name: "p", reason: format!("a norm of order {other} is not possible") })
@@ -49,6 +54,14 @@ impl Order {
             2 => x.unary(UnaryOp::Sqrt),
             order => x.binary(BinaryOp::Power, Scalar::literal(element, 1.0 / order as f64)),
         }
+    }
+}
+
+/// An order that was given as a single.
+fn whole(order: f32) -> Result<i64, AttributeError> {
+    match order.fract() == 0.0 {
+        true => Ok(order as i64),
+        false => Err(AttributeError::Value { name: "p", reason: format!("a norm of order {order} is not supported") }),
     }
 }
 
