@@ -359,6 +359,25 @@ def blocks():
                                        zero(numpy.uint8, 120), zero(numpy.int8, 0)], num_heads=2)
 
 
+def tables():
+    """Rows of tables of few bits, in blocks of 16."""
+    picks, scales = RANDOM.integers(0, 7, (2, 3)), singles(7, 3)
+    axes = {"gather_axis": 0, "quantize_axis": 1, "block_size": 16}
+    for element in (ml_dtypes.int4, ml_dtypes.uint4):
+        low, high = int(ml_dtypes.iinfo(element).min), int(ml_dtypes.iinfo(element).max)
+        few = lambda *shape: RANDOM.integers(low, high, shape, endpoint=True).astype(element)
+        for zeros in ([], [few(7, 3)]):
+            nodes = [node("GatherBlockQuantized", "t x s" + " z" * len(zeros), "y", MICROSOFT, **axes)]
+            constants = {"t": few(7, 48), "s": scales, **({"z": zeros[0]} if zeros else {})}
+            CASES.append(Whole(f"table_of_{element.__name__}_{len(zeros)}", picks, nodes, constants))
+    for bits in (4, 8):
+        packed = integers(numpy.uint8, 7, 48 * bits // 8)
+        for zeros in ([], [integers(numpy.uint8, 7, -(-3 * bits // 8))]):
+            nodes = [node("GatherBlockQuantized", "t x s" + " z" * len(zeros), "y", MICROSOFT, bits=bits, **axes)]
+            constants = {"t": packed, "s": scales, **({"z": zeros[0]} if zeros else {})}
+            CASES.append(Whole(f"table_of_bytes_{bits}_{len(zeros)}", picks, nodes, constants))
+
+
 def mobile_net():
     """A block of MobileNet v2 — expand, depthwise, project, add — in both forms of quantisation."""
     x = integers(numpy.uint8, 1, 4, 6, 6)
@@ -447,7 +466,7 @@ def main():
     parser.add_argument("--only", help="the cases whose names contain this")
     parser.add_argument("--keep", type=pathlib.Path, help="a folder in which models and arrays stay")
     options = parser.parse_args()
-    for group in (activations, normalisations, products, attention, pasts, caches, pools_of_channels_last, others, rotations, quantised_products, quantised_elements, blocks,
+    for group in (activations, normalisations, products, attention, pasts, caches, pools_of_channels_last, others, rotations, quantised_products, quantised_elements, blocks, tables,
                   mobile_net, transformer):
         group()
     chosen = [case for case in CASES if not options.only or options.only in case.name]
