@@ -57,6 +57,7 @@ const LINES: [Line; 41] = [
         &[("K", 16), ("N", 1), ("bits", 4), ("block_size", 16)],
         "own 1x16, u8 1x1x8, own 1",
     ),
+    ("com.microsoft", "GatherBlockQuantized", &[("bits", 8), ("block_size", 16)], "own 2x16, i64 1, f32 2x1"),
     ("com.microsoft", "MultiHeadAttention", &[("num_heads", 1)], "own 1x2x2, own 1x2x2, own 1x2x2"),
     ("com.microsoft", "QAttention", &[("num_heads", 1)], "own 1x2x2, own 2x6, f32 6, f32 , f32 , _, own , own "),
     ("com.microsoft", "BiasSplitGelu", &[], "own 1x2x2, own 2"),
