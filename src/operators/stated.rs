@@ -19,7 +19,7 @@ const QUANTISED: &str = "own 1x1x2x2, f32 , own , f32 , own ";
 /// A line of the table: domain and name, attributes, inputs.
 type Line = (&'static str, &'static str, &'static [(&'static str, i64)], &'static str);
 
-const LINES: [Line; 41] = [
+const LINES: [Line; 42] = [
     ("", "AffineGrid", &[], "own 2x2x3, i64 4=2"),
     ("", "BitShift", &[], "own 2x2, own 2x2"),
     ("", "CausalConvWithState", &[], "own 1x1x4, own 1x1x2"),
