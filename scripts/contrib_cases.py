@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+import ml_dtypes
 import numpy
 import onnx
 import onnxruntime
@@ -82,6 +83,10 @@ def singles(*shape):
     return RANDOM.standard_normal(shape).astype(numpy.float32)
 
 
+def halves(array):
+    return array.astype(numpy.float16)
+
+
 def weights(*shape):
     """Signed bytes of seven bits: ONNX Runtime may sum products of bytes in sixteen bits, which saturate."""
     return integers(numpy.int8, *shape) >> 1
@@ -118,6 +123,9 @@ def normalisations():
     case("skip_simplified_bias", "SkipSimplifiedLayerNormalization", [x, skip, gamma, bias], free=2,
          outputs=["y", "", "", "s"], epsilon=0.01)
     case("simplified", "SimplifiedLayerNormalization", [x, gamma], domain="", axis=-1, epsilon=1e-5, stash_type=1)
+    # ONNX Runtime's optimiser writes these into models of any opset.
+    early = [node("LayerNormalization", "x g b", "n", axis=-1, epsilon=1e-5), node("SimplifiedLayerNormalization", "n g", "y")]
+    CASES.append(Whole("normalisation_of_opset_11", x, early, {"g": gamma, "b": beta}, opset=11))
     words, segments = RANDOM.integers(0, 10, (2, 4), numpy.int32), RANDOM.integers(0, 2, (2, 4), numpy.int32)
     tables = [singles(10, 8), singles(6, 8), singles(2, 8)]
     mask = numpy.array([[1, 1, 1, 0], [1, 1, 0, 0]], numpy.int32)
@@ -131,6 +139,9 @@ def normalisations():
 def products():
     case("fused_matmul", "FusedMatMul", [singles(2, 4, 3), singles(2, 5, 4)], transA=1, transB=1, alpha=0.5)
     case("fused_matmul_plain", "FusedMatMul", [singles(3, 4), singles(4, 5)])
+    case("fused_matmul_batches", "FusedMatMul", [singles(4, 2, 3), singles(3, 2, 5)], transBatchA=1, transBatchB=1)
+    case("fused_matmul_batches_turned", "FusedMatMul", [singles(4, 2, 6, 3), singles(2, 6, 5, 4)], transA=1, transBatchA=1,
+         transB=1)
     for name, extra in [("Relu", {}), ("LeakyRelu", {"activation_alpha": 0.2}), ("Sigmoid", {}), ("Tanh", {})]:
         case(f"fused_gemm_{name}", "FusedGemm", [singles(3, 4), singles(5, 4), singles(5)], transB=1, alpha=0.5,
              activation=name, **extra)
@@ -148,6 +159,10 @@ def attention():
     case("attention_lengths", "Attention", [x, w, b, numpy.array([5, 3], numpy.int32)], num_heads=2)
     mask = numpy.array([[1, 1, 1, 1, 1], [1, 1, 0, 1, 0]], numpy.int32)
     case("attention_mask", "Attention", [x, w, b, mask], num_heads=4)
+    case("attention_ends_and_starts", "Attention", [x, w, b, numpy.array([5, 4, 1, 0], numpy.int32)], num_heads=2)
+    each = RANDOM.integers(0, 2, (2, 5, 5), numpy.int32)
+    case("attention_mask_of_queries", "Attention", [x, w, b, each], num_heads=2)
+    case("attention_half", "Attention", [halves(x), halves(w / 4), halves(b), mask], num_heads=2, free=3, tolerance=5e-3)
     case("attention_bias", "Attention", [x, w, b, None, None, singles(1, 2, 5, 5)], num_heads=2, scale=0.3)
     case("attention_widths", "Attention", [x, singles(8, 20), singles(20)], num_heads=2, qkv_hidden_sizes=[8, 8, 4])
     q, k, v = singles(2, 3, 8), singles(2, 6, 8), singles(2, 6, 4)
@@ -155,6 +170,10 @@ def attention():
     case("heads_offsets", "MultiHeadAttention", [q, k, v, singles(20)], free=3, num_heads=4, scale=0.5)
     hidden = numpy.array([[1, 1, 1, 1, 1, 0], [1, 0, 0, 1, 1, 1]], numpy.int32)
     case("heads_mask", "MultiHeadAttention", [q, k, v, None, hidden], free=3, num_heads=2)
+    case("heads_mask_of_queries", "MultiHeadAttention", [q, k, v, None, RANDOM.integers(0, 2, (2, 3, 6), numpy.int32)], free=3,
+         num_heads=2)
+    case("heads_half", "MultiHeadAttention", [halves(q), halves(k), halves(v), halves(singles(20)), hidden], free=5, num_heads=2,
+         tolerance=5e-3)
     case("heads_bias", "MultiHeadAttention", [q, k, v, None, None, singles(1, 2, 3, 6)], free=3, num_heads=2)
 
 
@@ -330,10 +349,33 @@ def blocks():
          domain="", axis=1, block_size=3)
     case("dequantise_vector", "DequantizeLinear", [weights(6), singles(2), weights(2)],
          domain="", axis=0, block_size=3)
+    few = RANDOM.integers(-8, 7, (2, 6), endpoint=True).astype(ml_dtypes.int4)
+    unpacked = [node("DequantizeLinear", "q s z", "r", MICROSOFT, axis=0), node("Mul", "r x", "y")]
+    parameters = {"q": few, "s": scale([0.5, 0.25]), "z": few[:, 0]}
+    CASES.append(Whole("dequantise_four_bits", singles(2, 6), unpacked, parameters, opset=14))
     case("quantise_blocks", "QuantizeLinear", [singles(4, 6), singles(2, 6) ** 2 + 0.1], domain="", axis=0, block_size=2)
     w = weights(8, 24)
     case("q_attention", "QAttention", [integers(numpy.uint8, 1, 5, 8), w, singles(24), scale(0.01), scale(0.01), None,
                                        zero(numpy.uint8, 120), zero(numpy.int8, 0)], num_heads=2)
+
+
+def tables():
+    """Rows of tables of few bits, in blocks of 16."""
+    picks, scales = RANDOM.integers(0, 7, (2, 3)), singles(7, 3)
+    axes = {"gather_axis": 0, "quantize_axis": 1, "block_size": 16}
+    for element in (ml_dtypes.int4, ml_dtypes.uint4):
+        low, high = int(ml_dtypes.iinfo(element).min), int(ml_dtypes.iinfo(element).max)
+        few = lambda *shape: RANDOM.integers(low, high, shape, endpoint=True).astype(element)
+        for zeros in ([], [few(7, 3)]):
+            nodes = [node("GatherBlockQuantized", "t x s" + " z" * len(zeros), "y", MICROSOFT, **axes)]
+            constants = {"t": few(7, 48), "s": scales, **({"z": zeros[0]} if zeros else {})}
+            CASES.append(Whole(f"table_of_{element.__name__}_{len(zeros)}", picks, nodes, constants))
+    for bits in (4, 8):
+        packed = integers(numpy.uint8, 7, 48 * bits // 8)
+        for zeros in ([], [integers(numpy.uint8, 7, -(-3 * bits // 8))]):
+            nodes = [node("GatherBlockQuantized", "t x s" + " z" * len(zeros), "y", MICROSOFT, bits=bits, **axes)]
+            constants = {"t": packed, "s": scales, **({"z": zeros[0]} if zeros else {})}
+            CASES.append(Whole(f"table_of_bytes_{bits}_{len(zeros)}", picks, nodes, constants))
 
 
 def mobile_net():
@@ -405,7 +447,10 @@ def compared(case, options, folder, inputs, outputs):
     arrays.update({f"out_{at}": output for at, output in enumerate(outputs)})
     numpy.savez(folder / "io.npz", **arrays)
     failures = []
-    for device in options.device.split(","):
+    # Kernels have no halves.
+    is_half = any(array.dtype == numpy.float16 for array in inputs.values())
+    devices = options.device.split(",")
+    for device in (device for device in devices if not is_half or device in ("reference", "host")):
         command = [options.warpweave, "compare", str(folder / "model.onnx"), "--io", str(folder / "io.npz"),
                    "--device", device, "--atol", str(case.tolerance)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -421,7 +466,7 @@ def main():
     parser.add_argument("--only", help="the cases whose names contain this")
     parser.add_argument("--keep", type=pathlib.Path, help="a folder in which models and arrays stay")
     options = parser.parse_args()
-    for group in (activations, normalisations, products, attention, pasts, caches, pools_of_channels_last, others, rotations, quantised_products, quantised_elements, blocks,
+    for group in (activations, normalisations, products, attention, pasts, caches, pools_of_channels_last, others, rotations, quantised_products, quantised_elements, blocks, tables,
                   mobile_net, transformer):
         group()
     chosen = [case for case in CASES if not options.only or options.only in case.name]

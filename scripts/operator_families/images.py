@@ -88,8 +88,10 @@ def resize(chooser, name):
     why = "ONNX Runtime does not crop an axis whose extent stays" if keeps_one else None
     element = chooser.element([numpy.float32, numpy.float32, numpy.uint8, numpy.int8, numpy.int32, numpy.float64])
     if element is not numpy.float32 and mode not in (None, "nearest"):
-        # Rounding to integers of what is interpolated is defined nowhere.
-        element = numpy.float32
+        # Between integers ONNX Runtime cuts off what singles give: the last digit decides, unless all weights are exact.
+        halves = scales is not None and set(scales.tolist()) <= {0.5, 1, 2} and coordinate in (None, "half_pixel", "asymmetric")
+        is_exact = mode == "linear" and not attributes.get("antialias") and halves
+        element = chooser.element([numpy.uint8, numpy.int8]) if is_exact else numpy.float32
     data = chooser.array(element, shape)
     if chooser.chance(0.5) and axes is None and scales is not None:
         roi = numpy.zeros(0, numpy.float32) if roi is None else roi

@@ -125,6 +125,7 @@ fn of_training(error: &TrainingError) -> Vec<Value> {
         TrainingError::StatisticsApart { node, kept, frozen } => {
             vec![named("node", node), named("constant", kept), named("constant", frozen)]
         }
+        TrainingError::StatisticsOfPlaces(node) => vec![named("node", node)],
         TrainingError::SharedStatistic { name, keeper, reader, .. } => {
             vec![named("constant", name), named("node", keeper), named("node", reader)]
         }

@@ -19,7 +19,7 @@ const QUANTISED: &str = "own 1x1x2x2, f32 , own , f32 , own ";
 /// A line of the table: domain and name, attributes, inputs.
 type Line = (&'static str, &'static str, &'static [(&'static str, i64)], &'static str);
 
-const LINES: [Line; 41] = [
+const LINES: [Line; 42] = [
     ("", "AffineGrid", &[], "own 2x2x3, i64 4=2"),
     ("", "BitShift", &[], "own 2x2, own 2x2"),
     ("", "CausalConvWithState", &[], "own 1x1x4, own 1x1x2"),
@@ -57,6 +57,7 @@ const LINES: [Line; 41] = [
         &[("K", 16), ("N", 1), ("bits", 4), ("block_size", 16)],
         "own 1x16, u8 1x1x8, own 1",
     ),
+    ("com.microsoft", "GatherBlockQuantized", &[("bits", 8), ("block_size", 16)], "own 2x16, i64 1, f32 2x1"),
     ("com.microsoft", "MultiHeadAttention", &[("num_heads", 1)], "own 1x2x2, own 1x2x2, own 1x2x2"),
     ("com.microsoft", "QAttention", &[("num_heads", 1)], "own 1x2x2, own 2x6, f32 6, f32 , f32 , _, own , own "),
     ("com.microsoft", "BiasSplitGelu", &[], "own 1x2x2, own 2"),

@@ -21,7 +21,7 @@ pub(super) struct FlatNode<'m> {
     pub(super) name: String,
     pub(super) domain: String,
     pub(super) operator: String,
-    /// The version of the operator's domain; `None` if none is declared.
+    /// The version of the operator's domain; `None` if none is declared or assumed.
     pub(super) opset: Option<i64>,
     /// Names and values; in a function, a value may stand in the call under another name.
     pub(super) attributes: Vec<(&'m str, &'m AttributeProto)>,
@@ -138,7 +138,7 @@ impl<'m> Flattening<'m> {
         let Some(&function) = self.functions.get(&(domain, node.op_type.as_str())) else {
             let opset = frame.environment.opsets.iter().find(|opset| canonical(&opset.domain) == domain);
             let (domain, operator) = (domain.to_owned(), node.op_type.clone());
-            let opset = opset.map(|opset| opset.version);
+            let opset = opset.map(|opset| opset.version).or_else(|| assumed(&domain));
             let environment = self.captured(node, frame)?;
             flat.push(FlatNode { name, domain, operator, opset, attributes, inputs, outputs, environment });
             return Ok(None);
@@ -240,6 +240,13 @@ impl<'m> Flattening<'m> {
 /// The domain under one of its names: the default one is empty.
 fn canonical(domain: &str) -> &str {
     if domain == "ai.onnx" { "" } else { domain }
+}
+
+/// Domains of which ONNX Runtime takes this version where a model declares none, as its own tools write models.
+const ASSUMED: [(&str, i64); 2] = [("com.microsoft", 1), ("ai.onnx.ml", 5)];
+
+fn assumed(domain: &str) -> Option<i64> {
+    ASSUMED.iter().find(|(known, _)| *known == domain).map(|(_, version)| *version)
 }
 
 /// A name inside what the prefix names.

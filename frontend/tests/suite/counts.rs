@@ -266,6 +266,77 @@ fn indices_that_do_not_count_name_places_all_the_same() {
     assert_eq!(run(nodes, &only_second), (vec![1, 2], vec![-1.0, -2.0]));
 }
 
+/// A constant node of one single.
+fn single(name: &str, number: f32) -> NodeProto {
+    node("Constant", &[], &[name], vec![crate::model::float("value_float", number)])
+}
+
+#[test]
+fn rows_that_count_go_through_operators_that_keep_rows_apart() {
+    let normalised = || vec![single("scale", 2.0), node("LayerNormalization", &["rows", "scale"], &["y"], vec![])];
+    let (shape, found) = run(normalised(), &SOME);
+    assert_eq!((shape, found.iter().map(|x| x.round()).collect()), (vec![2, 2], vec![2.0, -2.0, 2.0, -2.0]));
+    let quantized = || {
+        let quantize = node("QuantizeLinear", &["rows", "step", "middle"], &["bytes"], vec![]);
+        let back = node("DequantizeLinear", &["bytes", "step", "middle"], &["y"], vec![]);
+        let middle = node("Cast", &["seven"], &["middle"], vec![int("to", 2)]);
+        vec![single("step", 0.5), middle, quantize, back]
+    };
+    assert_eq!(run(quantized(), &SOME), (vec![2, 2], vec![-1.0, -2.0, -3.5, -3.5]), "bytes end at 0");
+    let summed = |reverse: i64| vec![node("CumSum", &["rows", "none"], &["y"], vec![int("reverse", reverse)])];
+    assert_eq!(run(summed(0), &SOME), (vec![2, 2], vec![-1.0, -2.0, -6.0, -8.0]));
+    let refused = load(&selected(summed(1)), &ImportOptions::default()).expect_err("sums begin with the last");
+    assert!(refused.to_string().contains("as its data say"), "{refused}");
+    let hot = || {
+        let values = node("Constant", &[], &["values"], vec![ints("value_ints", &[0, 1])]);
+        let depth = node("Constant", &[], &["depth"], vec![int("value_int", 3)]);
+        vec![values, depth, node("OneHot", &["at", "depth", "values"], &["y"], vec![])]
+    };
+    assert_eq!(run(hot(), &SOME), (vec![2, 3], vec![1.0, 0.0, 0.0, 0.0, 0.0, 1.0]));
+    for nodes in [normalised(), quantized(), summed(0), hot()] {
+        assert_eq!(run(nodes, &NONE).0[0], 0);
+    }
+}
+
+#[test]
+fn images_that_count_go_through_layers() {
+    let images = || {
+        let shape = node("Constant", &[], &["shape"], vec![ints("value_ints", &[-1, 1, 1, 2])]);
+        vec![shape, single("factor", 10.0), node("Reshape", &["rows", "shape"], &["images"], vec![])]
+    };
+    let through = |nodes: &[NodeProto]| images().into_iter().chain(nodes.to_vec()).collect::<Vec<_>>();
+    let pooled = through(&[node("GlobalMaxPool", &["images"], &["y"], vec![])]);
+    assert_eq!(run(pooled, &SOME), (vec![2, 1, 1, 1], vec![-1.0, -5.0]));
+    let kernel = [
+        node("Constant", &[], &["extents"], vec![ints("value_ints", &[1, 1, 1, 2])]),
+        node("Expand", &["factor", "extents"], &["kernel"], vec![]),
+    ];
+    let convolved = node("Conv", &["images", "kernel"], &["y"], vec![]);
+    assert_eq!(run(through(&[&kernel[..], &[convolved]].concat()), &SOME), (vec![2, 1, 1, 1], vec![-30.0, -110.0]));
+    let widened = node("ConvTranspose", &["images", "kernel"], &["y"], vec![]);
+    let wanted = vec![-10.0, -30.0, -20.0, -50.0, -110.0, -60.0];
+    assert_eq!(run(through(&[&kernel[..], &[widened]].concat()), &SOME), (vec![2, 1, 1, 3], wanted));
+}
+
+/// Rows of which each names an element: those that do not count would name elements that there are not.
+#[test]
+fn elements_are_named_by_what_counts() {
+    let nodes = vec![
+        node("Constant", &[], &["many"], vec![int("value_int", 10)]),
+        node("Unsqueeze", &["at", "axis_of_one"], &["column"], vec![]),
+        node("Mul", &["column", "many"], &["far"], vec![]),
+        node("Sub", &["far", "ten"], &["before"], vec![]),
+        node("GatherElements", &["rows", "before"], &["y"], vec![int("axis", 1)]),
+    ];
+    let constants = [
+        node("Constant", &[], &["axis_of_one"], vec![ints("value_ints", &[1])]),
+        node("Constant", &[], &["ten"], vec![int("value_int", 10)]),
+    ];
+    let only_second = [-1.0, 1.0, -1.0, -1.0];
+    let nodes = constants.into_iter().chain(nodes).collect();
+    assert_eq!(run(nodes, &only_second), (vec![1, 1], vec![30.0]));
+}
+
 #[test]
 fn one_element_that_may_count_is_not_broadcast() {
     let inputs = vec![value("x", ElementType::F32, &["1"])];

@@ -1,7 +1,8 @@
 //! Operators in the forms that they had in older operator sets.
 
-use crate::model::{apply, float, int, ints, string};
-use warpweave_graph::Tensor;
+use crate::model::{apply, constant, float, int, ints, load, model, node, string, value};
+use warpweave_frontend::ImportOptions;
+use warpweave_graph::{ElementType, Tensor};
 
 /// Checks a single output against its elements.
 #[track_caller]
@@ -48,6 +49,25 @@ fn attributes_that_became_inputs_or_numbers() {
     let image = count(&[1, 1, 2]);
     let scales = Tensor::new([3], &[1f32, 1.0, 2.0]);
     check(&apply("Upsample", 9, &[image, scales], 1, vec![]), &[1, 1, 4], &[0.0, 0.0, 1.0, 1.0]);
+    let image = count(&[1, 1, 1, 2]);
+    let two = vec![float("height_scale", 1.0), float("width_scale", 2.0)];
+    check(&apply("Upsample", 1, &[&image], 1, two), &[1, 1, 1, 4], &[0.0, 0.0, 1.0, 1.0]);
+    let row = count(&[1, 1, 3]);
+    check(&apply("GlobalLpPool", 1, &[&row], 1, vec![float("p", 1.0)]), &[1, 1, 1], &[3.0]);
+    check(&apply("GlobalLpPool", 2, &[&row], 1, vec![int("p", 1)]), &[1, 1, 1], &[3.0]);
+}
+
+#[test]
+fn attributes_of_older_forms_are_unknown_to_newer_ones() {
+    let places =
+        |opset: i64, tensors: &[Tensor]| apply("TopK", opset, tensors, 2, vec![int("k", 2)]).remove(1).to_i64();
+    assert_eq!(places(9, &[count(&[3])]), [2, 1]);
+    let inputs = vec![value("x", ElementType::F32, &["3"])];
+    let most = constant("most", &Tensor::vector_i64(&[2]));
+    let named = node("TopK", &["x", "most"], &["y", "at"], vec![int("k", 2)]);
+    let refused = load(&model(10, inputs, vec![most], vec![named], &["y"]), &ImportOptions::default());
+    let text = refused.expect_err("k is an input").to_string();
+    assert!(text.contains("unknown attribute k"), "{text}");
 }
 
 #[test]
@@ -104,6 +124,25 @@ fn batch_normalization() {
         let attributes = vec![float("epsilon", 0.0), float("momentum", 0.5)];
         check(&apply("BatchNormalization", opset, &tensors, 1, attributes), &[1, 1, 2], &[0.0, 1.0]);
     }
+    let parameter = |values: [f32; 2]| Tensor::new([1, 2], &values);
+    let of_places = [[2.0, 3.0], [1.0, 0.0], [1.0, 0.0], [4.0, 1.0]].map(parameter);
+    let tensors: Vec<Tensor> = [count(&[1, 1, 2])].into_iter().chain(of_places).collect();
+    let attributes = vec![float("epsilon", 0.0), int("spatial", 0)];
+    check(&apply("BatchNormalization", 7, &tensors, 1, attributes), &[1, 1, 2], &[0.0, 3.0]);
+}
+
+#[test]
+fn integers_are_resized() {
+    let resized = |x: Tensor, scale: f32, antialias: i64| {
+        let none = Tensor::new([0], &[0f32; 0]);
+        let attributes = vec![string("mode", "linear"), int("antialias", antialias)];
+        apply("Resize", 18, &[x, none, Tensor::new([2], &[1f32, scale])], 1, attributes).remove(0).to_i64()
+    };
+    assert_eq!(resized(Tensor::new([1, 2], &[0u8, 255]), 2.0, 0), [0, 63, 191, 255]);
+    assert_eq!(resized(Tensor::new([1, 2], &[-3i8, 0]), 2.0, 0), [-3, -2, 0, 0], "what is between is cut off");
+    assert_eq!(resized(Tensor::new([1, 2], &[-3i32, 6]), 2.0, 0), [-3, 0, 3, 6]);
+    assert_eq!(resized(Tensor::new([1, 2], &[1u8, 2]), 0.5, 1), [2], "an average is rounded");
+    assert_eq!(resized(Tensor::new([1, 2], &[255u8, 254]), 0.5, 1), [255]);
 }
 
 #[test]

@@ -156,6 +156,18 @@ fn shapes_of_values_fold() {
 }
 
 #[test]
+fn versions_of_known_domains_need_no_declaration() {
+    let of = |domain: &str, node: NodeProto| NodeProto { domain: domain.to_owned(), ..node };
+    let inputs = || vec![value("x", F32, &["2"])];
+    let relu = of("com.microsoft", node("QuickGelu", &["x"], &["t"], vec![]));
+    let scale = of("ai.onnx.ml", node("Normalizer", &["t"], &["y"], vec![]));
+    load(&model(17, inputs(), vec![], vec![relu, scale], &["y"]), &defaults()).expect("both versions are assumed");
+    let unknown = of("own", node("Relu", &["x"], &["y"], vec![]));
+    let error = refused(&model(17, inputs(), vec![], vec![unknown], &["y"]), &defaults());
+    check(&error, "model-unsupported", &["own.Relu", "no opset is declared for domain `own`"]);
+}
+
+#[test]
 fn functions_are_expanded() {
     let reference = AttributeProto {
         name: "alpha".to_owned(),

@@ -16,6 +16,8 @@ use warpweave_graph::{ElementType, Graph, Tensor, lower};
 fn number(element: ElementType) -> i32 {
     match element {
         ElementType::F32 => 1,
+        ElementType::U8 => 2,
+        ElementType::I8 => 3,
         ElementType::I32 => 6,
         ElementType::I64 => 7,
         ElementType::Bool => 9,

@@ -53,6 +53,10 @@ impl Operator for AveragePool {
         Ok(vec![self.pool.infer(context)?.into()])
     }
 
+    fn follows(&self, _: &Context, _: usize, dimension: usize) -> Option<usize> {
+        (dimension < 2).then_some(dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let element = context.accepted(0).element;
         let divide = |spans: &[Span], windows: &[AxisId], expr: &ExprBuilder| {

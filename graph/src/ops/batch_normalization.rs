@@ -21,6 +21,17 @@ pub struct BatchNormalization {
     pub momentum: f32,
     /// What x is normalised by.
     pub statistics: Statistics,
+    /// What the parameters are of.
+    pub parameters: Parameters,
+}
+
+/// What has a scale, a bias, a mean and a variance of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parameters {
+    /// A channel.
+    OfChannel,
+    /// A place of an image, as opsets before 9 allow: `[C, …]`.
+    OfPlace,
 }
 
 /// Where mean and variance of a normalisation come from.
@@ -50,11 +61,15 @@ impl Operator for BatchNormalization {
             let reason = "training is not supported: 1 is needed".to_owned();
             return Err(AttributeError::Value { name: "is_test", reason });
         }
-        if attributes.flag("spatial")? == Some(false) {
-            let reason = "statistics per element are not supported".to_owned();
+        let parameters = match attributes.flag("spatial")? {
+            Some(false) => Parameters::OfPlace,
+            Some(true) | None => Parameters::OfChannel,
+        };
+        if parameters == Parameters::OfPlace && statistics == Statistics::OfBatch {
+            let reason = "statistics of a batch are those of channels".to_owned();
             return Err(AttributeError::Value { name: "spatial", reason });
         }
-        Ok(Self { epsilon: attributes.float("epsilon")?.unwrap_or(1e-5), momentum, statistics })
+        Ok(Self { epsilon: attributes.float("epsilon")?.unwrap_or(1e-5), momentum, statistics, parameters })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
@@ -65,6 +80,9 @@ impl Operator for BatchNormalization {
         if self.statistics == Statistics::OfBatch {
             attributes.push(("training_mode", Attribute::Int(1)));
         }
+        if self.parameters == Parameters::OfPlace {
+            attributes.push(("spatial", Attribute::Int(0)));
+        }
         attributes
     }
 
@@ -74,16 +92,24 @@ impl Operator for BatchNormalization {
         if context.outputs() > 1 && self.statistics == Statistics::Given {
             return Err(InferError::Unsupported("statistics as outputs belong to training".to_owned()));
         }
-        let channels = data.shape.get(1).copied();
+        let extents = match self.parameters {
+            Parameters::OfChannel => data.shape.get(1..2),
+            Parameters::OfPlace => data.shape.get(1..),
+        };
         for input in 1..5 {
             let parameter = context.tensor(input)?;
-            if channels.is_none_or(|channels| *parameter.shape != [channels]) || !parameter.element.is_float() {
+            if extents.is_none_or(|extents| *parameter.shape != *extents) || !parameter.element.is_float() {
                 return Err(InferError::Mismatch(format!("{parameter} does not go with the channels of {data}")));
             }
         }
         let statistics = [context.tensor(3)?, context.tensor(4)?].map(Clone::clone);
         let all = [data.clone()].into_iter().chain(statistics);
         Ok(all.take(context.outputs().max(1)).map(ValueType::from).collect())
+    }
+
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        let apart = self.statistics == Statistics::Given && input == 0 && dimension == 0;
+        apart.then_some(0)
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
@@ -93,7 +119,7 @@ impl Operator for BatchNormalization {
         let known = [1, 2, 3, 4].map(|input| context.constant(input).ok().flatten());
         let is_single = context.accepted(0).element == ElementType::F32;
         vec![match known {
-            [Some(scale), Some(bias), Some(mean), Some(variance)] if is_single => {
+            [Some(scale), Some(bias), Some(mean), Some(variance)] if is_single && self.is_of_channels() => {
                 let factors = self.factors([scale, bias, mean, variance]);
                 scale_and_shift(context, inputs[0].expect("inference found x"), factors, program)
             }
@@ -119,6 +145,11 @@ fn scale_and_shift(context: &Context, x: TensorId, constants: [Tensor; 2], progr
 }
 
 impl BatchNormalization {
+    /// Whether a channel has parameters, not a place.
+    fn is_of_channels(&self) -> bool {
+        self.parameters == Parameters::OfChannel
+    }
+
     /// `scale / √(variance + epsilon)` and `bias − mean · factor` of known scale, bias, mean and variance, found in doubles
     /// and rounded to singles once.
     fn factors(&self, parameters: [&Tensor; 4]) -> [Tensor; 2] {
@@ -140,7 +171,8 @@ impl BatchNormalization {
         let mut parameter = |input: usize| {
             let ty = program.ty(inputs[input].expect("inference found the inputs"));
             let operand = expr.operand(ty);
-            expr.read(operand, vec![Index::axis(axes[1])]).cast(ty.element, element)
+            let own = if self.is_of_channels() { &axes[1..2] } else { &axes[1..] };
+            expr.read(operand, own.iter().map(|&axis| Index::axis(axis)).collect()).cast(ty.element, element)
         };
         let (scale, bias, mean, variance) = (parameter(1), parameter(2), parameter(3), parameter(4));
         let shifted = variance.binary(BinaryOp::Add, Scalar::literal(element, f64::from(self.epsilon)));

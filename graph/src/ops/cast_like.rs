@@ -36,6 +36,10 @@ impl Operator for CastLike {
         Ok(vec![TensorType { element: context.tensor(1)?.element, shape }.into()])
     }
 
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        (input == 0).then_some(dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let (from, to) = (context.accepted(0).element, context.accepted(1).element);
         let input = inputs[0].expect("inference found the input");

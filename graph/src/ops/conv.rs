@@ -77,6 +77,10 @@ impl Operator for Conv {
         Ok(vec![self.convolved(context)?.into()])
     }
 
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        (input == 0 && dimension == 0).then_some(0)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         self.convolve(context, inputs, program)
     }

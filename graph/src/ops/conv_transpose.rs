@@ -107,6 +107,10 @@ impl Operator for ConvTranspose {
         Ok(vec![TensorType { element: data.element, shape }.into()])
     }
 
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        (input == 0 && dimension == 0).then_some(0)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let spans = self.spans(context).expect("inference accepted the shapes");
         let (data, weight) = (context.accepted(0), context.accepted(1));

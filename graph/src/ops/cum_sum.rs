@@ -39,6 +39,10 @@ impl Operator for CumSum {
         Ok(vec![context.tensor(0)?.clone().into()])
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        self.prefix.follows(context, input, dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         vec![self.prefix.lower(context, inputs, program, Reducer::Sum)]
     }

@@ -59,6 +59,10 @@ impl Operator for DepthToSpace {
         Ok(vec![TensorType::new(context.tensor(0)?.element, shape).into()])
     }
 
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        (input == 0 && dimension == 0).then_some(0)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let output = self.output(context).shape;
         let index = |axes: &[AxisId]| {

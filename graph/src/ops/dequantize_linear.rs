@@ -64,6 +64,10 @@ impl Operator for DequantizeLinear {
         Ok(vec![TensorType { element, shape: data.shape.clone() }.into()])
     }
 
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        (input == 0).then_some(dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let (from, scaled_by) = (context.accepted(0).element, context.accepted(1).element);
         let to = self.output.unwrap_or(scaled_by);

@@ -117,6 +117,10 @@ impl Operator for Dropout {
         Ok([ty, mask].into_iter().take(context.outputs().max(1)).map(ValueType::from).collect())
     }
 
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        (input == 0).then_some(dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         if self.is_training(context).expect("inference accepted the mode") {
             return self.training(context, inputs, program);

@@ -42,6 +42,11 @@ impl Operator for GatherElements {
         Ok(vec![TensorType { element: data.element, shape: indices.shape.clone() }.into()])
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        let axis = axes::dimension(self.axis, context.accepted(0).shape.len()).ok()?;
+        (input == 1 || dimension != axis).then_some(dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let (data, indices) = (context.accepted(0), context.accepted(1));
         let axis = axes::dimension(self.axis, data.shape.len()).expect("inference accepted the axis");

@@ -36,6 +36,10 @@ impl Operator for GlobalLpPool {
         Ok(vec![TensorType { element: data.element, shape: compose::kept(&data.shape, &spatial) }.into()])
     }
 
+    fn follows(&self, _: &Context, _: usize, dimension: usize) -> Option<usize> {
+        (dimension < 2).then_some(dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let element = context.accepted(0).element;
         let data = inputs[0].expect("inference found the input");

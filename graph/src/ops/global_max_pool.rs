@@ -30,6 +30,10 @@ impl Operator for GlobalMaxPool {
         Ok(vec![TensorType { element: data.element, shape: extents.collect::<Shape>() }.into()])
     }
 
+    fn follows(&self, _: &Context, _: usize, dimension: usize) -> Option<usize> {
+        (dimension < 2).then_some(dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let data = inputs[0].expect("inference found the input");
         let spatial: Vec<usize> = (2..context.accepted(0).shape.len()).collect();

@@ -50,6 +50,10 @@ impl Operator for GroupNormalization {
         Ok(vec![data.clone().into()])
     }
 
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        (input == 0 && dimension == 0).then_some(0)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let data = context.accepted(0).clone();
         let given: Vec<TensorId> = inputs.iter().flatten().copied().collect();

@@ -36,6 +36,10 @@ impl Operator for Hardmax {
         Ok(vec![data.into()])
     }
 
+    fn follows(&self, context: &Context, _: usize, dimension: usize) -> Option<usize> {
+        self.normalizer.follows(context, dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let data = context.accepted(0);
         let dimensions = self.normalizer.dimensions(data.shape.len()).expect("inference accepted the axis");

@@ -40,6 +40,10 @@ impl Operator for InstanceNormalization {
         Ok(vec![data.clone().into()])
     }
 
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        (input == 0 && dimension == 0).then_some(0)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let data = context.accepted(0).clone();
         let operands: Vec<TensorId> = inputs.iter().flatten().copied().collect();

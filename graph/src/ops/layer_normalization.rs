@@ -9,7 +9,8 @@ use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{Shape, TensorType, ValueType};
 
 /// `(x − mean) / √(variance + epsilon) · scale + bias` with mean and variance over the dimensions from an axis on. Mean
-/// and reciprocal deviation are optional outputs.
+/// and reciprocal deviation are optional outputs. ONNX has it from opset 17 on; ONNX Runtime's optimizer writes it into models of
+/// older ones.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LayerNormalization {
     axis: i64,
@@ -25,7 +26,6 @@ impl LayerNormalization {
 
 impl Operator for LayerNormalization {
     const NAME: &'static str = "LayerNormalization";
-    const OPSETS: RangeInclusive<i64> = 17..=super::NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 2..=3;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
@@ -56,6 +56,11 @@ impl Operator for LayerNormalization {
         let statistics = TensorType { element: precision(data.element), shape: extents.collect::<Shape>() };
         let all = [data.clone(), statistics.clone(), statistics];
         Ok(all.into_iter().take(context.outputs().max(1)).map(ValueType::from).collect())
+    }
+
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        let axis = axes::dimension(self.axis, context.accepted(0).shape.len()).ok()?;
+        (input == 0 && dimension < axis).then_some(dimension)
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

@@ -51,6 +51,11 @@ impl Operator for LpNormalization {
         Ok(vec![data.clone().into()])
     }
 
+    fn follows(&self, context: &Context, _: usize, dimension: usize) -> Option<usize> {
+        let own = axes::dimension(self.axis, context.accepted(0).shape.len()).ok()?;
+        (dimension != own).then_some(dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let data = context.accepted(0);
         let (element, input) = (data.element, inputs[0].expect("inference found the input"));

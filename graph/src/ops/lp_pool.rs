@@ -21,7 +21,12 @@ pub(super) struct Order(i64);
 
 impl Order {
     pub(super) fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        match attributes.int("p")?.unwrap_or(2) {
+        // Before opset 2 the order is a single.
+        let order = match attributes.opset() < 2 {
+            true => attributes.float("p")?.map(whole).transpose()?,
+            false => attributes.int("p")?,
+        };
+        match order.unwrap_or(2) {
             order @ 1..=64 => Ok(Self(order)),
             other => {
                 Err(AttributeError::Value { name: "p", reason: format!("a norm of order {other} is not possible") })
@@ -52,6 +57,14 @@ impl Order {
     }
 }
 
+/// An order that was given as a single.
+fn whole(order: f32) -> Result<i64, AttributeError> {
+    match order.fract() == 0.0 {
+        true => Ok(order as i64),
+        false => Err(AttributeError::Value { name: "p", reason: format!("a norm of order {order} is not supported") }),
+    }
+}
+
 impl Operator for LpPool {
     const NAME: &'static str = "LpPool";
     const INPUTS: RangeInclusive<usize> = 1..=1;
@@ -70,6 +83,10 @@ impl Operator for LpPool {
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
         elementwise::floating(context.tensor(0)?.element)?;
         Ok(vec![self.pool.infer(context)?.into()])
+    }
+
+    fn follows(&self, _: &Context, _: usize, dimension: usize) -> Option<usize> {
+        (dimension < 2).then_some(dimension)
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

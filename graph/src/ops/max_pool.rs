@@ -41,6 +41,10 @@ impl Operator for MaxPool {
         Ok([pooled, places].into_iter().take(context.outputs().max(1)).map(ValueType::from).collect())
     }
 
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        (input == 0 && dimension == 0).then_some(0)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let data = inputs[0].expect("inference found the input");
         let fill = Literal::lowest(context.accepted(0).element);

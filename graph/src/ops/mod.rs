@@ -326,6 +326,7 @@ registry::operators! {
     fused_gemm::FusedGemm,
     fused_matmul::FusedMatMul,
     gather::Gather,
+    gather_block_quantized::GatherBlockQuantized,
     gather_elements::GatherElements,
     gather_nd::GatherNd,
     gelu::Gelu,

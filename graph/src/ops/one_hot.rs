@@ -54,6 +54,11 @@ impl Operator for OneHot {
         Ok(vec![TensorType::new(context.tensor(2)?.element, extents).into()])
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        let (place, _) = self.place(context).ok()?;
+        (input == 0).then_some(dimension + usize::from(dimension >= place))
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let (place, depth) = self.place(context).expect("inference accepted the depth");
         let output = self.output(context);

@@ -27,6 +27,10 @@ impl Operator for Pow {
         Ok(vec![TensorType { element: base.element, shape }.into()])
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        broadcast::dimension(context, input, dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let (base, exponent) = (context.accepted(0), context.accepted(1));
         let shape = broadcast::shapes(&base.shape, &exponent.shape).expect("inference accepted the shapes");

@@ -48,6 +48,12 @@ impl Prefix {
         }
     }
 
+    /// See [`Operator::follows`](super::Operator::follows).
+    pub fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        let along = Self::dimension(context).ok()? == dimension;
+        (input == 0 && !(along && self.reverse)).then_some(dimension)
+    }
+
     /// Appends the combined elements of the first input.
     pub fn lower(
         &self,

@@ -66,6 +66,10 @@ impl Operator for QuantizeLinear {
         Ok(vec![TensorType { element, shape: data.shape.clone() }.into()])
     }
 
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        (input == 0).then_some(dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let (from, to) = (context.accepted(0).element, self.output(context).element);
         let scaled_by = context.accepted(1).element;

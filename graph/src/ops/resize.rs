@@ -4,12 +4,14 @@ use std::ops::RangeInclusive;
 
 use super::interpolation::{Coordinates, Interpolation, Nearest, Ratio};
 use super::resampling::{Positions, Resampling};
-use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, elementwise};
-use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Scalar};
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, compose, elementwise};
+use crate::arithmetic::{highest, lowest};
+use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Scalar, UnaryOp};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{TensorType, ValueType};
+use crate::types::{ElementType, TensorType, ValueType};
 
-/// The input sampled at other points along some dimensions: the nearest elements, or an interpolation.
+/// The input sampled at other points along some dimensions: the nearest elements, or an interpolation. Integers are interpolated in
+/// singles; what lies between two of them becomes the one nearer to zero, and an average over more elements the nearest one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Resize {
     interpolation: Interpolation,
@@ -166,14 +168,49 @@ impl Resize {
             whole && step.input == step.output && step.scale == 1.0
         };
         let steps: Vec<(usize, Resampling)> = steps.enumerate().filter(|(_, step)| !unchanged(step)).collect();
-        let resampled = steps.iter().fold(input, |tensor, (dimension, step)| step.apply(program, tensor, *dimension));
+        let element = program.ty(input).element;
+        let precision = self.precision(element);
+        let wide = if precision == element { input } else { compose::cast(program, input, precision) };
+        // The last dimension first, as images are averaged: along rows, then along columns.
+        let resampled = steps.iter().rev().fold(wide, |tensor, (dimension, step)| {
+            let resampled = step.apply(program, tensor, *dimension);
+            if precision == element || !self.sampling.antialias {
+                resampled
+            } else {
+                nearest(program, resampled, element)
+            }
+        });
+        let narrow = if precision == element { resampled } else { compose::cast(program, resampled, element) };
         match self.sampling.special {
             Some(Special::Crop { beyond }) => steps
                 .iter()
-                .fold(resampled, |tensor, (dimension, step)| step.fill_outside(program, tensor, *dimension, beyond)),
-            Some(Special::Symmetric) | None => resampled,
+                .fold(narrow, |tensor, (dimension, step)| step.fill_outside(program, tensor, *dimension, beyond)),
+            Some(Special::Symmetric) | None => narrow,
         }
     }
+
+    /// The type in which elements are interpolated.
+    fn precision(&self, element: ElementType) -> ElementType {
+        match self.interpolation {
+            Interpolation::Linear | Interpolation::Cubic(_) if !element.is_float() => ElementType::F32,
+            _ => element,
+        }
+    }
+}
+
+/// Integers that are interpolated: singles hold all of them, or ONNX Runtime takes them.
+const INTERPOLATED: [ElementType; 5] =
+    [ElementType::I8, ElementType::U8, ElementType::I16, ElementType::U16, ElementType::I32];
+
+/// Appends the nearest integer that an element type has; of two that are as near, the larger one.
+fn nearest(program: &mut ProgramBuilder, input: TensorId, element: ElementType) -> TensorId {
+    let from = program.ty(input).element;
+    let literal = |value: f64| Scalar::literal(from, value);
+    let [low, high] = [lowest(element), highest(element)].map(|bound| literal(bound as f64));
+    compose::map(program, [input], from, |[x]| {
+        let rounded = x.binary(BinaryOp::Add, literal(0.5)).unary(UnaryOp::Floor);
+        rounded.binary(BinaryOp::Maximum, low).binary(BinaryOp::Minimum, high)
+    })
 }
 
 impl Operator for Resize {
@@ -264,6 +301,7 @@ impl Operator for Resize {
         let data = context.tensor(0)?;
         match self.interpolation {
             Interpolation::Nearest(_) => data.element,
+            Interpolation::Linear if INTERPOLATED.contains(&data.element) => data.element,
             Interpolation::Linear | Interpolation::Cubic(_) => elementwise::floating(data.element)?,
         };
         let ratios = self.ratios(context)?;
@@ -288,11 +326,12 @@ impl Operator for Resize {
         let mut expr = ExprBuilder::new();
         let axes: Vec<AxisId> = ratios.iter().map(|(extent, _)| expr.parallel(*extent)).collect();
         let operand = expr.operand(data);
+        let precision = self.precision(data.element);
         // Every combination of one tap a dimension, with the product of the taps' weights.
         let mut samples: Vec<(Vec<Index>, Option<Scalar>)> = vec![(Vec::new(), None)];
         for ((&axis, &(output, ratio)), &extent) in axes.iter().zip(&ratios).zip(data.shape.iter()) {
             let place = self.coordinates.place(axis, ratio, extent, output);
-            let taps = self.interpolation.taps(&place, extent, data.element, &|axis| expr.range(axis));
+            let taps = self.interpolation.taps(&place, extent, precision, &|axis| expr.range(axis));
             let with = |(index, weight): &(Vec<Index>, Option<Scalar>)| {
                 let extended = |(place, own): &(Index, Option<Scalar>)| {
                     let index = index.iter().chain([place]).cloned().collect();
@@ -307,14 +346,14 @@ impl Operator for Resize {
             samples = samples.iter().flat_map(with).collect();
         }
         let weighted = samples.into_iter().map(|(index, weight)| {
-            let read = expr.read(operand, index);
+            let read = expr.read(operand, index).cast(data.element, precision);
             match weight {
                 Some(weight) => read.binary(BinaryOp::Multiply, weight),
                 None => read,
             }
         });
         let body = weighted.reduce(|total, sample| total.binary(BinaryOp::Add, sample));
-        let body = body.expect("there is a sample");
+        let body = body.expect("there is a sample").cast(precision, data.element);
         vec![program.compute(expr.map(data.element, body), &[input])]
     }
 }

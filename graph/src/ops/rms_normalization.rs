@@ -88,6 +88,11 @@ impl Operator for RmsNormalization {
         Ok(vec![data.clone().into()])
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        let axis = axes::dimension(self.axis, context.accepted(0).shape.len()).ok()?;
+        (input == 0 && dimension < axis).then_some(dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let [scaled, _] = self.scaled_and_root(context, inputs, program);
         vec![scaled]

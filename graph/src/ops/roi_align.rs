@@ -209,6 +209,10 @@ impl Operator for RoiAlign {
         Ok(vec![TensorType::new(data.element, [count, channels, self.output[0], self.output[1]]).into()])
     }
 
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        (input > 0 && dimension == 0).then_some(0)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let [data_id, regions, images] = [0, 1, 2].map(|input| inputs[input].expect("inference found the inputs"));
         let data = context.accepted(0);

@@ -31,6 +31,10 @@ impl Operator for SimplifiedLayerNormalization {
         self.normalization.infer(context)
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        self.normalization.follows(context, input, dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         self.normalization.lower(context, inputs, program)
     }

@@ -36,6 +36,10 @@ impl Operator for SpaceToDepth {
         Ok(vec![TensorType::new(context.tensor(0)?.element, shape).into()])
     }
 
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        (input == 0 && dimension == 0).then_some(0)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let output = self.output(context).shape;
         let channels = context.accepted(0).shape[1].max(1) as i64;

@@ -130,13 +130,14 @@ impl Operator for TopK {
         Ok(Self {
             axis: attributes.int("axis")?.unwrap_or(-1),
             largest: attributes.flag("largest")?.unwrap_or(true),
-            count: attributes.int("k")?,
+            // From opset 10 on the count is an input; texts of programs keep the attribute under a name of its own.
+            count: attributes.int(if attributes.opset() < 10 { "k" } else { "count" })?,
         })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
         let own = [("axis", Attribute::Int(self.axis)), ("largest", Attribute::Int(i64::from(self.largest)))];
-        own.into_iter().chain(self.count.map(|count| ("k", Attribute::Int(count)))).collect()
+        own.into_iter().chain(self.count.map(|count| ("count", Attribute::Int(count)))).collect()
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {

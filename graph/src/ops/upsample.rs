@@ -10,7 +10,8 @@ use crate::tensor::Tensor;
 use crate::types::ValueType;
 
 /// The input with more elements along some dimensions: the nearest before each place, or an interpolation. The scales are
-/// an attribute before opset 9 and an input from then on.
+/// an attribute before opset 9 and an input from then on; before opset 7
+/// those of rows and columns are two.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Upsample {
     linear: bool,
@@ -37,18 +38,22 @@ impl Upsample {
 
 impl Operator for Upsample {
     const NAME: &'static str = "Upsample";
-    const OPSETS: RangeInclusive<i64> = 7..=super::NEWEST_OPSET;
     const INPUTS: RangeInclusive<usize> = 1..=2;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let linear = match attributes.string("mode")?.as_deref() {
             None | Some("nearest") => false,
-            Some("linear") => true,
+            Some("linear" | "bilinear") => true,
             Some(other) => {
                 return Err(AttributeError::Value { name: "mode", reason: format!("`{other}` is not supported") });
             }
         };
-        Ok(Self { linear, scales: attributes.floats("scales")? })
+        if attributes.opset() >= 7 {
+            return Ok(Self { linear, scales: attributes.floats("scales")? });
+        }
+        let mut scale = |name: &'static str| attributes.float(name)?.ok_or(AttributeError::Missing(name));
+        let scales = vec![1.0, 1.0, scale("height_scale")?, scale("width_scale")?];
+        Ok(Self { linear, scales: Some(scales) })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {

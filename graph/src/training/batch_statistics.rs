@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expr::{BinaryOp, Scalar};
 use crate::ir::{Graph, GraphOutput, Node, NodeId, Origin, Value, ValueId};
-use crate::ops::batch_normalization::{BatchNormalization, Statistics};
+use crate::ops::batch_normalization::{BatchNormalization, Parameters, Statistics};
 use crate::ops::{Op, compose};
 use crate::program::{ProgramBuilder, TensorId};
 
@@ -46,6 +46,9 @@ pub(super) fn in_training(graph: &Graph) -> Result<(Graph, Vec<RunningStatistic>
         let Some([mean, variance]) = running_statistics(graph, id)? else { continue };
         if reads_own_statistics(graph, id) {
             continue;
+        }
+        if normalization.parameters == Parameters::OfPlace {
+            return Err(TrainingError::StatisticsOfPlaces(graph.nodes[id].name.clone()));
         }
         places.extend(STATISTICS.map(|input| (id, input)));
         // Nothing of what was before stays in the outputs: they are the batch's own.

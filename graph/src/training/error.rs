@@ -54,6 +54,9 @@ pub enum TrainingError {
         /// The one that is not.
         frozen: String,
     },
+    /// A normalisation has statistics of places, which no batch has.
+    #[error("node `{}` has running statistics of each place, which are not trained: freeze them", legible(.0))]
+    StatisticsOfPlaces(String),
     /// A running statistic is read as something else.
     #[error(
         "initializer `{}` is a running statistic of node `{}` and input {input} of node `{}`; a step changes statistics and \

@@ -65,6 +65,8 @@ impl<'m> Walk<'m> {
     pub(in crate::import) fn masked(&mut self, applied: Applied<'_>) -> Result<bool, String> {
         match applied.op {
             Op::Gather(_) | Op::GatherNd(_) => self.picked(applied),
+            Op::GatherElements(_) => self.named_at(applied, 1),
+            Op::RoiAlign(_) => self.named_at(applied, 2),
             Op::ScatterNd(_) => self.scattered(applied),
             Op::MatMul(_) | Op::Gemm(_) => self.contracted(applied),
             Op::Concat(_) => self.joined(applied),
@@ -157,6 +159,18 @@ impl<'m> Walk<'m> {
             picks = self.places_that_count(name, indices, picks, count)?;
         }
         self.apply(name, op.clone(), &[Some(from), Some(picks)], outputs)?;
+        Ok(true)
+    }
+
+    /// An operator whose input at a position holds indices of which only some count: the others name the first place.
+    fn named_at(&mut self, applied: Applied<'_>, at: usize) -> Result<bool, String> {
+        let Applied { name, op, inputs, outputs, .. } = applied;
+        let Some(indices) = inputs.get(at).copied().flatten() else { return Ok(false) };
+        let is_place = matches!(self.state(indices), State::Value(value) if self.counts.places.contains(value));
+        let Some(count) = self.count_of(indices).filter(|_| !is_place) else { return Ok(false) };
+        let mut inputs = inputs.to_vec();
+        inputs[at] = Some(self.places_that_count(name, indices, indices, count)?);
+        self.apply(name, op.clone(), &inputs, outputs)?;
         Ok(true)
     }
 

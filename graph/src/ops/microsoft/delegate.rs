@@ -11,6 +11,7 @@ macro_rules! delegate {
             const NAME: &'static str = $onnx;
             const DOMAIN: &'static str = $crate::ops::microsoft::DOMAIN;
             const INPUTS: std::ops::RangeInclusive<usize> = <$inner as $crate::ops::Operator>::INPUTS;
+            const STORAGE: &'static [$crate::types::ElementType] = <$inner as $crate::ops::Operator>::STORAGE;
 
             fn from_attributes(
                 attributes: &mut $crate::ops::AttributeReader,
@@ -27,6 +28,10 @@ macro_rules! delegate {
                 context: &$crate::ops::Context,
             ) -> Result<Vec<$crate::types::ValueType>, $crate::ops::InferError> {
                 $crate::ops::Operator::infer(&self.0, context)
+            }
+
+            fn follows(&self, context: &$crate::ops::Context, input: usize, dimension: usize) -> Option<usize> {
+                $crate::ops::Operator::follows(&self.0, context, input, dimension)
             }
 
             fn lower(

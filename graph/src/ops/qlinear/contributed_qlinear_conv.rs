@@ -40,6 +40,10 @@ impl Operator for ContributedQLinearConv {
         Ok(vec![self.channels.back(convolved).into()])
     }
 
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        (input == 0 && dimension == 0).then_some(0)
+    }
+
     fn lower(&self, _: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let mut operands = inputs.to_vec();
         operands[0] = operands[0].map(|data| self.channels.move_second(program, data));

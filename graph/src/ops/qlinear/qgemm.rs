@@ -94,6 +94,11 @@ impl Operator for QGemm {
         Ok(vec![TensorType { element, shape: sums.shape }.into()])
     }
 
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        let row = usize::from(self.transposed[0]);
+        (input == 0 && dimension == row).then_some(0)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let input = |at: usize| inputs.get(at).copied().flatten();
         let [left, right] = [(0, self.transposed[0]), (3, self.transposed[1])].map(|(at, transposed)| {

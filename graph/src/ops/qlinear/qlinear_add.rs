@@ -37,6 +37,10 @@ impl Operator for QLinearAdd {
         Ok(vec![TensorType { element: left.element, shape }.into()])
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        Quantized::broadcast(context, &OPERANDS, input, dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let operands = OPERANDS.map(|operand| Some(operand.dequantize(program, inputs)));
         let result = broadcast::map(&operands, program, ElementType::F32, |operands| {

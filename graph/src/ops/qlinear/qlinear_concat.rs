@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use super::tensor::{Parameters, Quantized};
 use crate::ops::concat::Concat;
 use crate::ops::microsoft::DOMAIN;
-use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
+use crate::ops::{Attribute, AttributeError, AttributeReader, Context, Fact, InferError, Operator};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
@@ -55,6 +55,13 @@ impl Operator for QLinearConcat {
         let types = self.function.infer(&Context::new(&facts, 1))?;
         let shape = types.first().and_then(ValueType::as_tensor).map(|ty| ty.shape.clone()).unwrap_or_default();
         Ok(vec![TensorType { element, shape }.into()])
+    }
+
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        let part = input.checked_sub(2).filter(|at| at.is_multiple_of(3))? / 3;
+        let facts: Vec<Option<Fact>> =
+            parts(context.inputs()).ok()?.iter().map(|part| part.fact(context).ok()?).collect();
+        self.function.follows(&Context::new(&facts, 1), part, dimension)
     }
 
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

@@ -57,6 +57,10 @@ impl Operator for QLinearConv {
         Ok(vec![TensorType { element: result_element(context, 7)?, shape: sums.shape }.into()])
     }
 
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        (input == 0 && dimension == 0).then_some(0)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let (sums, shapes) = self.parts(context).expect("inference accepted the inputs");
         let factors: Vec<Option<TensorId>> = FACTORS.iter().map(|&input| inputs[input]).collect();

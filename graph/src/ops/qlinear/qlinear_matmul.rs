@@ -46,6 +46,12 @@ impl Operator for QLinearMatMul {
         Ok(vec![TensorType { element: result_element(context, 7)?, shape: sums.shape }.into()])
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        let [own, other] = [0, 3].map(|input| context.accepted(input).shape.len());
+        let is_row = input == 0 && dimension + 1 < own && other <= 2;
+        is_row.then_some(dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let (_, [a, b, c]) = parts(context).expect("inference accepted the inputs");
         let factors: Vec<Option<TensorId>> = FACTORS.iter().map(|&input| inputs[input]).collect();

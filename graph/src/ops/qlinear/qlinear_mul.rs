@@ -38,6 +38,10 @@ impl Operator for QLinearMul {
         Ok(vec![TensorType { element: left.element, shape }.into()])
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        Quantized::broadcast(context, &OPERANDS, input, dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let element = context.accepted(0).element;
         let [left, right] = OPERANDS.map(|operand| Some(operand.center(program, inputs)));

@@ -42,6 +42,10 @@ impl Operator for QLinearSigmoid {
         Ok(vec![TensorType { element, shape }.into()])
     }
 
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        (input == 0).then_some(dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let real = OPERAND.dequantize(program, inputs);
         let result = program.apply(&self.function, &[Some(real)], 1)[0];

@@ -46,6 +46,11 @@ impl Operator for QLinearSoftmax {
         Ok(vec![TensorType { element, shape }.into()])
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        let facts = [OPERAND.fact(context).ok()?];
+        self.function.follows(&Context::new(&facts, 1), input, dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let real = OPERAND.dequantize(program, inputs);
         let result = program.apply(&self.function, &[Some(real)], 1)[0];

@@ -63,6 +63,14 @@ impl Quantized {
         Self { value: position, parameters: Parameters::at(position + 1) }
     }
 
+    /// The dimension of operands that are broadcast where a dimension of one of them is, the input at a position.
+    pub fn broadcast(context: &Context, operands: &[Self], input: usize, dimension: usize) -> Option<usize> {
+        let rank = |input: usize| context.accepted(input).shape.len();
+        let widest = operands.iter().map(|operand| rank(operand.value)).max()?;
+        let is_operand = operands.iter().any(|operand| operand.value == input);
+        is_operand.then(|| dimension + widest - rank(input))
+    }
+
     /// The value's type, if it is a quantised one that scale and zero point go with.
     pub fn infer<'a>(self, context: &Context<'a>) -> Result<&'a TensorType, InferError> {
         let ty = context.tensor(self.value)?;

@@ -1,6 +1,6 @@
 //! Attention of heads side by side, as the operators of the domain have it.
 
-use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
+use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar, UnaryOp};
 use crate::ops::dot_product_attention::{self, Scoring, attend, merge_heads, split_heads};
 use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, broadcast, compose};
 use crate::program::{ProgramBuilder, TensorId};
@@ -28,6 +28,9 @@ pub(super) struct Extents {
     pub(super) width: usize,
     pub(super) value_width: usize,
 }
+
+/// The largest half.
+const LARGEST_HALF: f32 = 65504.0;
 
 impl Heads {
     /// Takes the attributes.
@@ -70,18 +73,18 @@ impl Heads {
         if self.is_causal && queries + past != keys {
             return Err(InferError::Unsupported(format!("{queries} queries and {keys} keys are not causal")));
         }
+        let masks: [&[usize]; 4] = [&[batch], &[2 * batch], &[batch, keys], &[batch, queries, keys]];
         if let Some(mask) = context.optional(mask)?
-            && (mask.element != ElementType::I32 || (*mask.shape != [batch] && *mask.shape != [batch, keys]))
+            && (mask.element != ElementType::I32 || !masks.contains(&&mask.shape[..]))
         {
             return Err(InferError::Unsupported(format!(
                 "a mask of {mask} is not supported for {batch} × {keys} keys"
             )));
         }
         let scores = Shape::from([batch, self.count, queries, keys]);
+        let element = context.tensor(0)?.element;
         match context.optional(bias)? {
-            Some(ty)
-                if ty.element != ElementType::F32 || broadcast::shapes(&ty.shape, &scores).as_ref() != Ok(&scores) =>
-            {
+            Some(ty) if ty.element != element || broadcast::shapes(&ty.shape, &scores).as_ref() != Ok(&scores) => {
                 Err(InferError::Mismatch(format!("a bias of {ty} does not broadcast to [{scores}]")))
             }
             Some(_) | None => Ok(()),
@@ -89,8 +92,8 @@ impl Heads {
     }
 
     /// The type of a past of `places` of keys or values, `[batch, heads, places, width / heads]`.
-    pub(super) fn history(&self, extents: &Extents, places: usize, width: usize) -> TensorType {
-        TensorType::new(ElementType::F32, [extents.batch, self.count, places, width / self.count])
+    pub(super) fn history(&self, element: ElementType, extents: &Extents, places: usize, width: usize) -> TensorType {
+        TensorType::new(element, [extents.batch, self.count, places, width / self.count])
     }
 
     /// Appends the attention of queries, keys and values of shape `[batch, places, width]`, keys and values behind
@@ -103,11 +106,12 @@ impl Heads {
         pasts: [Option<TensorId>; 2],
         [mask, bias]: [Option<TensorId>; 2],
     ) -> [TensorId; 3] {
-        let mask = mask.map(|mask| self.mask(program, extents, mask));
+        let element = program.ty(queries).element;
+        let mask = mask.map(|mask| self.mask(program, extents, mask, element));
         let mask = match (mask, bias) {
-            (Some(mask), Some(bias)) => Some(compose::map(program, [mask, bias], ElementType::F32, |[mask, bias]| {
-                mask.binary(BinaryOp::Add, bias)
-            })),
+            (Some(mask), Some(bias)) => {
+                Some(compose::map(program, [mask, bias], element, |[mask, bias]| mask.binary(BinaryOp::Add, bias)))
+            }
             (mask, bias) => mask.or(bias),
         };
         let scoring = Scoring {
@@ -116,7 +120,7 @@ impl Heads {
             mask,
             causal: self.is_causal.then_some(extents.past),
             lengths: None,
-            precision: ElementType::F32,
+            precision: if element == ElementType::F64 { element } else { ElementType::F32 },
         };
         let [queries, keys, values] = [queries, keys, values].map(|part| match program.ty(part).shape.len() {
             3 => split_heads(program, part, self.count),
@@ -130,21 +134,37 @@ impl Heads {
         [merge_heads(program, output), keys, values]
     }
 
-    /// What a mask adds: of lengths `[batch]`, or of truth values `[batch, keys]`.
-    fn mask(&self, program: &mut ProgramBuilder, extents: &Extents, mask: TensorId) -> TensorId {
+    /// What a mask adds: of lengths `[batch]`, of ends and then of starts `[2 · batch]`, or of truth values `[batch, keys]` or
+    /// `[batch, queries, keys]`.
+    fn mask(&self, program: &mut ProgramBuilder, extents: &Extents, mask: TensorId, element: ElementType) -> TensorId {
         let ty: TensorType = program.ty(mask).clone();
         let mut expr = ExprBuilder::new();
-        let axes = expr.parallels(&[extents.batch, 1, 1, extents.keys]);
+        let queries = if ty.shape.len() == 3 { extents.queries } else { 1 };
+        let axes = expr.parallels(&[extents.batch, 1, queries, extents.keys]);
         let operand = expr.operand(&ty);
-        let literal = |value: f32| Scalar::literal(ElementType::F32, f64::from(value));
-        let is_seen = if ty.shape.len() == 1 {
-            let length = expr.read(operand, vec![Index::axis(axes[0])]);
-            Scalar::Index(Index::axis(axes[3]), ElementType::I32).binary(BinaryOp::Less, length)
-        } else {
-            let seen = expr.read(operand, vec![Index::axis(axes[0]), Index::axis(axes[3])]);
-            Scalar::literal(ElementType::I32, 0.0).binary(BinaryOp::Less, seen)
+        let [batch, query, key] = [axes[0], axes[2], axes[3]].map(Index::axis);
+        let is_seen = match ty.shape.len() {
+            1 => {
+                let place = || Scalar::Index(key.clone(), ElementType::I32);
+                let is_before = place().binary(BinaryOp::Less, expr.read(operand, vec![batch.clone()]));
+                match *ty.shape == [extents.batch] {
+                    true => is_before,
+                    false => {
+                        let start = expr.read(operand, vec![batch.plus(extents.batch as i64)]);
+                        let is_cut = place().binary(BinaryOp::Less, start);
+                        is_before.binary(BinaryOp::And, is_cut.unary(UnaryOp::Not))
+                    }
+                }
+            }
+            rank => {
+                let index = if rank == 3 { vec![batch, query, key] } else { vec![batch, key] };
+                Scalar::literal(ElementType::I32, 0.0).binary(BinaryOp::Less, expr.read(operand, index))
+            }
         };
-        let body = is_seen.select(literal(0.0), literal(self.hidden));
-        program.compute(expr.map(ElementType::F32, body), &[mask])
+        // What hides a key is finite, so that there are weights where all keys are hidden.
+        let hidden = if element == ElementType::F16 { self.hidden.max(-LARGEST_HALF) } else { self.hidden };
+        let literal = |value: f32| Scalar::literal(element, f64::from(value));
+        let body = is_seen.select(literal(0.0), literal(hidden));
+        program.compute(expr.map(element, body), &[mask])
     }
 }

@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 use super::heads::{Extents, Heads};
 use crate::ops::add::Add;
 use crate::ops::microsoft::DOMAIN;
-use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, movement};
+use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise, movement};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{ElementType, TensorType, ValueType};
+use crate::types::{TensorType, ValueType};
 
 /// Attention of heads. The inputs are:
 /// - queries, keys and values `[batch, places, width]`, the last two maybe as heads
@@ -17,8 +17,7 @@ use crate::types::{ElementType, TensorType, ValueType};
 /// - what is added to the scores;
 /// - the past of keys and of values, as heads.
 ///
-/// The other outputs are the past with the new keys and values behind it. Packed forms are not supported. Singles are
-/// supported.
+/// The other outputs are the past with the new keys and values behind it. Packed forms are not supported.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MultiHeadAttention {
     heads: Heads,
@@ -49,12 +48,13 @@ impl MultiHeadAttention {
         else {
             return Err(mismatch());
         };
-        let alike = [queries, keys, values].iter().all(|ty| ty.element == ElementType::F32);
+        let element = elementwise::floating(queries.element)?;
+        let alike = [keys, values].iter().all(|ty| ty.element == element);
         if !alike || b != batch || c != batch || w != width || length != values_length {
             return Err(mismatch());
         }
         if let Some(bias) = context.optional(OFFSETS)?
-            && (bias.element != ElementType::F32 || *bias.shape != [2 * width + value_width])
+            && (bias.element != element || *bias.shape != [2 * width + value_width])
         {
             return Err(InferError::Mismatch(format!("a bias of {bias} does not go with {queries} and {values}")));
         }
@@ -68,8 +68,8 @@ impl MultiHeadAttention {
         let fits = match pasts {
             [None, None] => true,
             [Some(keys), Some(values)] => {
-                *keys == self.heads.history(&extents, past, width)
-                    && *values == self.heads.history(&extents, past, value_width)
+                *keys == self.heads.history(element, &extents, past, width)
+                    && *values == self.heads.history(element, &extents, past, value_width)
             }
             _ => false,
         };
@@ -97,8 +97,9 @@ impl Operator for MultiHeadAttention {
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
         let extents = self.extents(context)?;
         let Extents { batch, queries, keys, width, value_width, .. } = extents;
-        let output = TensorType::new(ElementType::F32, [batch, queries, value_width]);
-        let histories = [width, value_width].map(|width| self.heads.history(&extents, keys, width));
+        let element = context.tensor(0)?.element;
+        let output = TensorType::new(element, [batch, queries, value_width]);
+        let histories = [width, value_width].map(|width| self.heads.history(element, &extents, keys, width));
         if context.outputs() > 3 {
             return Err(InferError::Unsupported("scores as an output are not supported".to_owned()));
         }

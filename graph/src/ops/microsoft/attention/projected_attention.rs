@@ -6,7 +6,7 @@ use super::heads::{Extents, Heads};
 use crate::ops::add::Add;
 use crate::ops::matmul::MatMul;
 use crate::ops::microsoft::DOMAIN;
-use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, movement};
+use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise, movement};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType, ValueType};
 
@@ -17,7 +17,7 @@ use crate::types::{ElementType, Shape, TensorType, ValueType};
 /// - the past of keys and of values `[2, batch, heads, past, width / heads]`;
 /// - what is added to the scores.
 ///
-/// The second output is the past with the new keys and values behind it. Singles are supported.
+/// The second output is the past with the new keys and values behind it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ProjectedAttention {
     heads: Heads,
@@ -31,8 +31,8 @@ const BIAS: usize = 5;
 
 impl ProjectedAttention {
     /// The type of the past of keys and values together.
-    fn history(&self, extents: &Extents, places: usize) -> TensorType {
-        let single = self.heads.history(extents, places, extents.width);
+    fn history(&self, element: ElementType, extents: &Extents, places: usize) -> TensorType {
+        let single = self.heads.history(element, extents, places, extents.width);
         TensorType { shape: [2].into_iter().chain(single.shape.iter().copied()).collect(), ..single }
     }
 
@@ -42,7 +42,8 @@ impl ProjectedAttention {
         let ([batch, places, width], [rows, columns]) = (&data.shape[..], &weight.shape[..]) else {
             return Err(mismatch());
         };
-        if data.element != ElementType::F32 || weight.element != ElementType::F32 || rows != width {
+        let element = elementwise::floating(data.element)?;
+        if weight.element != element || rows != width {
             return Err(mismatch());
         }
         if context.fact(6).is_some() {
@@ -69,9 +70,9 @@ impl ProjectedAttention {
         let before = past.and_then(|past| past.shape.get(3).copied()).unwrap_or(0);
         let extents =
             Extents { batch: *batch, queries: *places, keys: before + *places, past: before, width, value_width };
-        if past.is_some_and(|past| *past != self.history(&extents, before)) || (past.is_some() && width != value_width)
-        {
-            return Err(InferError::Mismatch(format!("the past is not {}", self.history(&extents, before))));
+        let history = self.history(element, &extents, before);
+        if past.is_some_and(|past| *past != history || width != value_width) {
+            return Err(InferError::Mismatch(format!("the past is not {history}")));
         }
         self.heads.check(context, &extents, MASK, BIAS)?;
         Ok(extents)
@@ -104,8 +105,9 @@ impl Operator for ProjectedAttention {
         if context.outputs() > 1 && width != value_width {
             return Err(InferError::Unsupported("a past of keys and values of two widths is not supported".to_owned()));
         }
-        let output = TensorType::new(ElementType::F32, [batch, queries, value_width]);
-        let all = [output, self.history(&extents, keys)];
+        let element = context.tensor(0)?.element;
+        let output = TensorType::new(element, [batch, queries, value_width]);
+        let all = [output, self.history(element, &extents, keys)];
         Ok(all.into_iter().take(context.outputs().max(1)).map(ValueType::from).collect())
     }
 
@@ -121,7 +123,8 @@ impl Operator for ProjectedAttention {
             let shape = [extents.batch, extents.queries, width];
             movement::slice(program, projected, &[0, 0, start as i64], &[1; 3], &shape)
         });
-        let history = self.heads.history(&extents, extents.past, extents.width).shape;
+        let element = context.accepted(0).element;
+        let history = self.heads.history(element, &extents, extents.past, extents.width).shape;
         let pasts = [0, 1].map(|at: i64| {
             let past = input(PAST)?;
             let whole: Vec<usize> = [1].into_iter().chain(history.iter().copied()).collect();
@@ -132,7 +135,7 @@ impl Operator for ProjectedAttention {
         if context.outputs() < 2 {
             return vec![output];
         }
-        let single = self.heads.history(&extents, extents.keys, extents.width).shape;
+        let single = self.heads.history(element, &extents, extents.keys, extents.width).shape;
         let stacked: Shape = [1].into_iter().chain(single.iter().copied()).collect();
         let parts = [keys, values].map(|part| movement::reshape(program, part, &stacked));
         vec![output, program.concat(0, &parts)]

@@ -48,6 +48,10 @@ impl Operator for FusedConv {
         }
     }
 
+    fn follows(&self, _: &Context, input: usize, dimension: usize) -> Option<usize> {
+        (input == 0 && dimension == 0).then_some(0)
+    }
+
     fn lower(&self, _: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let convolved = program.apply(&self.convolution, &inputs[..inputs.len().min(3)], 1)[0];
         let sum = match inputs.get(3).copied().flatten() {

@@ -46,6 +46,10 @@ impl Operator for FusedGemm {
         self.product.infer(context)
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        self.product.follows(context, input, dimension)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let product = self.product.lower(context, inputs, program)[0];
         vec![self.activation.lower(program, product)]

@@ -12,20 +12,37 @@ use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
 /// NumPy's matrix product of the operands, of which the last two dimensions are exchanged where the attributes say so, times a
-/// factor. Batches that are transposed are not supported.
+/// factor. Where others say so, the first dimension of an operand stands behind those of its batches before that.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FusedMatMul {
     alpha: f32,
-    transposed: [bool; 2],
+    operands: [Moved; 2],
 }
 
-/// Where the dimensions of an operand come from.
-fn permutation(rank: usize, transposed: bool) -> Vec<usize> {
-    let mut permutation: Vec<usize> = (0..rank).collect();
-    if transposed && rank >= 2 {
-        permutation.swap(rank - 2, rank - 1);
+/// How the dimensions of an operand are moved.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Moved {
+    /// The last two dimensions are exchanged.
+    transposed: bool,
+    /// The first dimension is the last but one.
+    first_last: bool,
+}
+
+impl Moved {
+    /// Where the dimensions of the operand come from.
+    fn permutation(self, rank: usize) -> Vec<usize> {
+        let mut permutation: Vec<usize> = (0..rank).collect();
+        if rank < 2 {
+            return permutation;
+        }
+        if self.first_last {
+            permutation[..rank - 1].rotate_left(1);
+        }
+        if self.transposed {
+            permutation.swap(rank - 2, rank - 1);
+        }
+        permutation
     }
-    permutation
 }
 
 impl FusedMatMul {
@@ -33,7 +50,7 @@ impl FusedMatMul {
         let fact = |input: usize| {
             let ty = context.tensor(input)?;
             elementwise::floating(ty.element)?;
-            let extents = permutation(ty.shape.len(), self.transposed[input]).into_iter().map(|at| ty.shape[at]);
+            let extents = self.operands[input].permutation(ty.shape.len()).into_iter().map(|at| ty.shape[at]);
             let ty = TensorType { element: ty.element, shape: extents.collect() };
             Ok(Some(Fact { ty: ty.into(), value: None }))
         };
@@ -47,28 +64,37 @@ impl Operator for FusedMatMul {
     const INPUTS: RangeInclusive<usize> = 2..=2;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        for name in ["transBatchA", "transBatchB"] {
-            if attributes.flag(name)? == Some(true) {
-                return Err(AttributeError::Value { name, reason: "only 0 is supported".to_owned() });
-            }
-        }
-        let alpha = attributes.float("alpha")?.unwrap_or(1.0);
-        let left = attributes.flag("transA")?.unwrap_or(false);
-        Ok(Self { alpha, transposed: [left, attributes.flag("transB")?.unwrap_or(false)] })
+        let mut flag = |name| Ok(attributes.flag(name)?.unwrap_or(false));
+        let left = Moved { transposed: flag("transA")?, first_last: flag("transBatchA")? };
+        let right = Moved { transposed: flag("transB")?, first_last: flag("transBatchB")? };
+        Ok(Self { alpha: attributes.float("alpha")?.unwrap_or(1.0), operands: [left, right] })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        let [left, right] = self.transposed.map(|transposed| Attribute::Int(i64::from(transposed)));
-        vec![("alpha", Attribute::Float(self.alpha)), ("transA", left), ("transB", right)]
+        let [left, right] = self.operands;
+        let flags = [
+            ("transA", left.transposed),
+            ("transB", right.transposed),
+            ("transBatchA", left.first_last),
+            ("transBatchB", right.first_last),
+        ];
+        let flags = flags.map(|(name, flag)| (name, Attribute::Int(i64::from(flag))));
+        [("alpha", Attribute::Float(self.alpha))].into_iter().chain(flags).collect()
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
         MatMul.infer(&Context::new(&self.facts(context)?, 1))
     }
 
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        let moved = self.operands[input].permutation(context.accepted(input).shape.len());
+        let place = moved.iter().position(|&from| from == dimension)?;
+        MatMul.follows(&Context::new(&self.facts(context).ok()?, 1), input, place)
+    }
+
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let operands = [0, 1].map(|input: usize| {
-            let permutation = permutation(context.accepted(input).shape.len(), self.transposed[input]);
+            let permutation = self.operands[input].permutation(context.accepted(input).shape.len());
             inputs[input].map(|operand| movement::transpose(program, operand, &permutation))
         });
         let product = program.apply(&MatMul, &operands, 1);

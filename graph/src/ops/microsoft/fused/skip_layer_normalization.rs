@@ -32,6 +32,13 @@ pub(super) fn sum(context: &Context, addends: &[usize]) -> Result<TensorType, In
     Ok(data.clone())
 }
 
+/// The dimension of the outputs where a dimension of the first two inputs is, but the last one.
+pub(super) fn row(context: &Context, input: usize, dimension: usize) -> Option<usize> {
+    let rank = |input: usize| context.accepted(input).shape.len();
+    let place = dimension + rank(0) - rank(input);
+    (input < 2 && place + 1 < rank(0)).then_some(place)
+}
+
 /// Appends the sum.
 pub(super) fn lower_sum(inputs: &[Option<TensorId>], addends: &[usize], program: &mut ProgramBuilder) -> TensorId {
     let data = inputs[0].expect("inference found the input");
@@ -60,6 +67,10 @@ impl Operator for SkipLayerNormalization {
         let mut types = LayerNormalization::along_last(self.epsilon).infer(&Context::new(&facts, 3))?;
         types.push(sum.into());
         Ok(types)
+    }
+
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        row(context, input, dimension)
     }
 
     fn lower(&self, _: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {

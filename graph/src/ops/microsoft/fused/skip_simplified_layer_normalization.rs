@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::skip_layer_normalization::{lower_sum, sum};
+use super::skip_layer_normalization::{lower_sum, row, sum};
 use crate::expr::{BinaryOp, Scalar};
 use crate::ops::microsoft::DOMAIN;
 use crate::ops::normalization::{moments, precision};
@@ -44,6 +44,10 @@ impl Operator for SkipSimplifiedLayerNormalization {
         let statistics = TensorType { element: precision(sum.element), shape: extents.collect() };
         types.extend([statistics.clone().into(), statistics.into(), sum.into()]);
         Ok(types)
+    }
+
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        row(context, input, dimension)
     }
 
     fn lower(&self, _: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
