@@ -22,6 +22,8 @@ fn attributes_make_the_same_operator_again() {
         ("FusedConv", vec![("activation", text("Clip")), ("activation_params", Attribute::Floats(vec![-1.0, 2.0]))]),
         ("FusedGemm", vec![("activation", text("LeakyRelu")), ("activation_alpha", Attribute::Float(0.5))]),
         ("FusedMatMul", vec![("alpha", Attribute::Float(2.0)), ("transA", int(1)), ("transB", int(0))]),
+        ("FusedMatMul", vec![("transBatchA", int(1)), ("transBatchB", int(1))]),
+        ("GatherBlockQuantized", vec![("gather_axis", int(1)), ("quantize_axis", int(0)), ("block_size", int(16))]),
         (
             "GroupQueryAttention",
             vec![
@@ -80,7 +82,7 @@ fn what_is_not_supported_is_refused_by_name() {
         assert!(error.contains(reason), "{error}");
     };
     refused("FusedConv", ("activation", text("Softsign")), "attribute activation: `Softsign` is not supported");
-    refused("FusedMatMul", ("transBatchA", Attribute::Int(1)), "attribute transBatchA");
+    refused("GatherBlockQuantized", ("bits", Attribute::Int(2)), "attribute bits");
     refused("Attention", ("past_present_share_buffer", Attribute::Int(1)), "attribute past_present_share_buffer");
     refused("RotaryEmbedding", ("scale", Attribute::Float(2.0)), "attribute scale");
     refused("Attention", ("do_rotary", Attribute::Int(1)), "attribute do_rotary");

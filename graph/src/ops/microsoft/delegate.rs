@@ -1,8 +1,8 @@
 //! Operators of `com.microsoft` that are operators of another name.
 
-/// An operator of `com.microsoft` that means what `$inner` means.
+/// An operator of `com.microsoft` that means what `$inner` means, of the storage types `$storage`.
 macro_rules! delegate {
-    ($(#[$doc:meta])* $name:ident, $onnx:literal, $inner:ty) => {
+    ($(#[$doc:meta])* $name:ident, $onnx:literal, $inner:ty $(, $storage:expr)?) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Debug)]
         pub struct $name($inner);
@@ -11,7 +11,7 @@ macro_rules! delegate {
             const NAME: &'static str = $onnx;
             const DOMAIN: &'static str = $crate::ops::microsoft::DOMAIN;
             const INPUTS: std::ops::RangeInclusive<usize> = <$inner as $crate::ops::Operator>::INPUTS;
-            const STORAGE: &'static [$crate::types::ElementType] = <$inner as $crate::ops::Operator>::STORAGE;
+            $(const STORAGE: &'static [$crate::types::ElementType] = $storage;)?
 
             fn from_attributes(
                 attributes: &mut $crate::ops::AttributeReader,
