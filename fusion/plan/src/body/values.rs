@@ -12,6 +12,8 @@ use crate::body::{GroupBody, Stage, StageSource};
 pub struct ValueNumbers<'b> {
     body: &'b GroupBody,
     known: FxHashMap<Value<'b>, usize>,
+    /// How many values there have been.
+    count: usize,
     /// The values of the stages so far.
     stages: Vec<usize>,
 }
@@ -44,7 +46,7 @@ enum Value<'b> {
 impl<'b> ValueNumbers<'b> {
     /// Of a body none of whose stages has been looked at.
     pub fn new(body: &'b GroupBody) -> Self {
-        Self { body, known: FxHashMap::default(), stages: Vec::new() }
+        Self { body, known: FxHashMap::default(), count: 0, stages: Vec::new() }
     }
 
     /// The parts of the next stage's value at a point: of its epilogue, or of its body if it does not reduce. Operands stand
@@ -83,12 +85,14 @@ impl<'b> ValueNumbers<'b> {
                 self.leaf(scalar)
             }
         };
-        let next = self.known.len();
+        let next = self.count;
         let number = match self.earlier_stage(scalar) {
             Some(number) => number,
             None => *self.known.entry(value).or_insert(next),
         };
-        parts.push(NumberedPart { scalar, number, is_new: number == next, size: parts.len() + 1 - before });
+        let is_new = number == next;
+        self.count += usize::from(is_new);
+        parts.push(NumberedPart { scalar, number, is_new, size: parts.len() + 1 - before });
         number
     }
 
