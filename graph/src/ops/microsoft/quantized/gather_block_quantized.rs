@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
 use crate::ops::microsoft::DOMAIN;
+use crate::ops::microsoft::quantized::packed::half_of_byte;
 use crate::ops::{
     Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, elementwise, indices,
 };
@@ -87,14 +88,7 @@ impl GatherBlockQuantized {
         let (Some(last), Some(place)) = (bytes.last_mut(), index.last()) else { return expr.read(operand, bytes) };
         *last = place.floor_div(packed as i64, &|axis| expr.range(axis));
         let byte = expr.read(operand, bytes).cast(ty.element, ElementType::I32);
-        if packed == 1 {
-            return byte;
-        }
-        let literal = |value: f64| Scalar::literal(ElementType::I32, value);
-        let is_lower = Scalar::Index(place.modulo(2, &|axis| expr.range(axis)), ElementType::I32);
-        let high = byte.clone().binary(BinaryOp::Divide, literal(16.0));
-        let low = byte.binary(BinaryOp::Subtract, high.clone().binary(BinaryOp::Multiply, literal(16.0)));
-        is_lower.binary(BinaryOp::Equal, literal(0.0)).select(low, high)
+        if packed == 1 { byte } else { half_of_byte(byte, place, expr) }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar};
 use crate::ops::add::Add;
 use crate::ops::matmul::MatMul;
 use crate::ops::microsoft::DOMAIN;
+use crate::ops::microsoft::quantized::packed::half_of_byte;
 use crate::ops::{Attribute, AttributeError, AttributeReader, Context, Fact, InferError, Operator};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
@@ -45,14 +46,7 @@ impl MatMulNBits {
     /// The element at a place of what is packed: `index` is the byte's, `place` the element's in its row.
     fn unpacked(&self, byte: Scalar, place: &Index, expr: &ExprBuilder) -> Scalar {
         let byte = byte.cast(ElementType::U8, ElementType::I32);
-        if self.bits == 8 {
-            return byte;
-        }
-        let literal = |value: f64| Scalar::literal(ElementType::I32, value);
-        let upper = Scalar::Index(place.modulo(2, &|axis| expr.range(axis)), ElementType::I32);
-        let high = byte.clone().binary(BinaryOp::Divide, literal(16.0));
-        let low = byte.binary(BinaryOp::Subtract, high.clone().binary(BinaryOp::Multiply, literal(16.0)));
-        upper.binary(BinaryOp::Equal, literal(0.0)).select(low, high)
+        if self.bits == 8 { byte } else { half_of_byte(byte, place, expr) }
     }
 
     /// Appends the weight.

@@ -7,3 +7,4 @@ pub mod dynamic_quantize_matmul;
 pub mod gather_block_quantized;
 pub mod matmul_integer_to_float;
 pub mod matmul_nbits;
+mod packed;
