@@ -63,7 +63,8 @@ impl CompileOptions {
     pub fn plan_options(&self) -> PlanOptions {
         let shared_bytes = self.cost.shared_bytes_per_block();
         let (costs, sync) = (self.waiting, self.sync);
-        PlanOptions { shared_bytes, costs, sync, kernels: KernelChoice::Interplay, ..PlanOptions::new(self.units) }
+        let (kernels, fusion) = (KernelChoice::Interplay, self.fusion);
+        PlanOptions { shared_bytes, costs, sync, kernels, fusion, ..PlanOptions::new(self.units) }
     }
 
     /// For the host back end, whatever processor runs it.

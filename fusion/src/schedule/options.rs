@@ -1,5 +1,6 @@
 //! What planning decides by, and what comes of it.
 
+use crate::partition::search::FusionLevel;
 use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::memory::ArenaPolicy;
 use crate::schedule::policy::SyncPolicy;
@@ -27,6 +28,8 @@ pub struct PlanOptions {
     pub shared_bytes: usize,
     /// Which kernels groups run as in a persistent program.
     pub kernels: KernelChoice,
+    /// How far planning may join groups beyond the partition: not at all where each statement is to be a group.
+    pub fusion: FusionLevel,
     /// Whether rTasks load constants before they wait.
     pub prefetching: Prefetching,
     /// What may run the plan.
@@ -56,6 +59,7 @@ impl PlanOptions {
             costs: SyncCosts::h200(),
             shared_bytes: 0,
             kernels: KernelChoice::Own,
+            fusion: FusionLevel::Full,
             prefetching: Prefetching::BeforeWaits,
             backend: BackendChoice::Only(Backend::Persistent),
         }

@@ -11,9 +11,10 @@
 //! verify, ir, cuda, emulate         likewise: of a plan, what each makes of it
 //! fold UNITS to=UNITS               the plan on fewer units
 //! ```
-//! Options of planning: `fusion=none|register|full`, `backend=persistent|cuda-graph|mixed|auto`, `sync=barrier|operator|tile`,
-//! `edges=counters|sums|factors`, `prefetch=never|before-waits`, `shared=BYTES`. What stands behind `with` are parameters of
-//! kernels: each group has the first that its body takes. A file that begins with a plan or with kernels names no units.
+//! Options of planning: `fusion=none|register|full` of the partition alone, `backend=persistent|cuda-graph|mixed|auto`,
+//! `sync=barrier|operator|tile`, `edges=counters|sums|factors`, `prefetch=never|before-waits`, `shared=BYTES`. What stands behind
+//! `with` are parameters of kernels: each group has the first that its body takes. A file that begins with a plan or with kernels
+//! names no units.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;

@@ -10,7 +10,7 @@ use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
 use crate::cost::KernelCost;
-use crate::partition::search::Partition;
+use crate::partition::search::{FusionLevel, Partition};
 use crate::schedule::choice::interplay;
 use crate::schedule::choice::interplay::GroupGraph;
 use crate::schedule::choice::planner::{PlacedPlan, Planner};
@@ -74,12 +74,19 @@ impl<'a> Search<'a> {
         Planner::new(self.program, self.layouts, partition, self.cost, self.options, tagging)
     }
 
+    fn may_join(&self) -> bool {
+        match self.options.fusion {
+            FusionLevel::None => false,
+            FusionLevel::Register | FusionLevel::Full => true,
+        }
+    }
+
     /// The plan of the partition, or of it with constants on chip where that is predicted to be faster under coarse
     /// waits. With it come its partition, and how rOperators exchange what they may.
     fn with_residents<'p>(&self, partition: &'p Partition) -> (Found<'a>, Cow<'p, Partition>, Tagging) {
         let plain = self.planner(partition, Tagging::Nothing).expect("everything can be exchanged by counters");
-        let cells = with_cells(self.program, self.layouts, partition, self.cost);
-        let of_cells = cells.and_then(|cells| {
+        let cells = || with_cells(self.program, self.layouts, partition, self.cost);
+        let of_cells = self.may_join().then(cells).flatten().and_then(|cells| {
             let planner = self.planner(&cells, Tagging::Nothing)?;
             self.kept(&cells, &planner)
         });
@@ -182,6 +189,9 @@ impl<'a> Search<'a> {
 
     /// This plan, or the one in which reductions in parts end with what reads them, if it is predicted to be faster.
     fn with_longer_ends(&self, best: Found<'a>) -> Found<'a> {
+        if !self.may_join() {
+            return best;
+        }
         let graph = GroupGraph::new(&best.0.edges, &best.0.origins);
         let longer = with_longer_ends(self.program, self.layouts, &best.0.chosen, &graph, self.cost);
         let other = longer.and_then(|longer| self.planner(&longer, best.0.tagging)).map(Planner::roughly);
