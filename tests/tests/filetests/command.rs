@@ -12,9 +12,9 @@
 //! fold UNITS to=UNITS               the plan on fewer units
 //! ```
 //! Options of planning: `fusion=none|register|full` of the partition alone, `backend=persistent|cuda-graph|mixed|auto`,
-//! `sync=barrier|operator|tile`, `edges=counters|sums|factors`, `prefetch=never|before-waits`, `shared=BYTES`. What stands behind
-//! `with` are parameters of kernels: each group has the first that its body takes. A file that begins with a plan or with kernels
-//! names no units.
+//! `sync=barrier|operator|tile`, `edges=counters|sums|factors`, `groups=kept|joined`, `prefetch=never|before-waits`,
+//! `shared=BYTES`. What stands behind `with` are parameters of kernels: each group has the first that its body takes. A file that
+//! begins with a plan or with kernels names no units.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -149,6 +149,7 @@ impl<'l> Arguments<'l> {
             sync: self.take("sync", |name| named(SyncPolicy::ALL.map(|policy| (policy.name(), policy)), name))?,
             tagging: self.take("edges", |name| named(MARKINGS, name))?.unwrap_or(defaults.tagging),
             shared_bytes: self.take("shared", number)?.unwrap_or(defaults.shared_bytes),
+            fusion: self.take("groups", |name| named(GROUPS, name))?.unwrap_or(defaults.fusion),
             prefetching: self.take("prefetch", |name| named(PREFETCHING, name))?.unwrap_or(defaults.prefetching),
             backend: self.take("backend", |name| named(BACKENDS, name))?.unwrap_or(defaults.backend),
             ..defaults
@@ -166,6 +167,9 @@ impl<'l> Arguments<'l> {
 
 const MARKINGS: [(&str, Tagging); 3] =
     [("counters", Tagging::Nothing), ("sums", Tagging::Sums), ("factors", Tagging::Factors)];
+
+/// Whether planning may join groups of the partition.
+const GROUPS: [(&str, FusionLevel); 2] = [("kept", FusionLevel::None), ("joined", FusionLevel::Full)];
 
 const PREFETCHING: [(&str, Prefetching); 2] =
     [("never", Prefetching::Never), ("before-waits", Prefetching::BeforeWaits)];
