@@ -113,14 +113,25 @@ impl Running {
         assert!(sent.is_ok_and(|status| status.success()), "the process is there");
     }
 
-    /// Its exit code, what it said, the bundles that it left, and how long it went on.
-    fn end(self) -> (Option<i32>, String, Vec<String>, Duration) {
+    /// Sends requests to end, each once the one before is answered: signals that wait together count as one. Its exit
+    /// code, what it said, the bundles that it left, and how long it went on after the last.
+    fn end_by(mut self, signals: &[&str]) -> (Option<i32>, String, Vec<String>, Duration) {
+        let mut said = Vec::new();
+        for (place, signal) in signals.iter().enumerate() {
+            if place > 0 {
+                let mut answer = [0; 1024];
+                let stderr = self.process.stderr.as_mut().expect("it is piped");
+                let length = stderr.read(&mut answer).expect("it can be read");
+                said.extend_from_slice(&answer[..length]);
+            }
+            self.signal(signal);
+        }
         let start = Instant::now();
         let output = self.process.wait_with_output().expect("the process ends");
         let took = start.elapsed();
         assert_eq!(names(&self.folder.join("tmp")), [] as [&str; 0], "temporary files are left");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.code(), said, names(&self.folder.join("out")), took)
+        said.extend(output.stderr);
+        (output.status.code(), String::from_utf8_lossy(&said).into_owned(), names(&self.folder.join("out")), took)
     }
 }
 
@@ -137,11 +148,7 @@ fn a_request_to_end_leaves_nothing_behind() {
     for (signals, code) in [(&["INT", "INT"][..], 130), (&["TERM"], 143)] {
         let mut running = Running::compile();
         running.until_it_writes();
-        for signal in signals {
-            running.signal(signal);
-            thread::sleep(Duration::from_millis(5));
-        }
-        let (ended, said, left, took) = running.end();
+        let (ended, said, left, took) = running.end_by(signals);
         assert_eq!((ended, left.is_empty()), (Some(code), true), "{signals:?}: {said}, {left:?}");
         assert!(said.contains("stopping") && took < SOON, "{signals:?}: {said}, {took:?}");
     }
@@ -154,8 +161,7 @@ fn the_first_interrupt_of_a_search_keeps_the_best_so_far() {
     }
     let mut running = Running::compile();
     running.until_it_writes();
-    running.signal("INT");
-    let (ended, said, left, _) = running.end();
+    let (ended, said, left, _) = running.end_by(&["INT"]);
     assert!(said.contains("stopping"), "{said}");
     // The search may have ended before the signal came.
     let whole = ended == Some(0) && left == ["x.weave"] && said.contains("the best so far is kept");
@@ -172,8 +178,7 @@ fn the_compiler_of_device_code_ends_with_the_process() {
         let mut running = Running::compile();
         running.until_it_compiles();
         thread::sleep(Duration::from_millis(delay));
-        running.signal("INT");
-        let (ended, said, left, took) = running.end();
+        let (ended, said, left, took) = running.end_by(&["INT"]);
         assert_eq!((ended, left.is_empty()), (Some(130), true), "{said}, {left:?}");
         assert!(said.contains("stopping") && took < SOON, "{said}, {took:?}");
     }
@@ -187,8 +192,7 @@ fn an_interrupted_measurement_leaves_no_temporary_folder() {
             Running::start(Folder::new(), &["bench", &path, "--device", "text", "--duration-ms", "60000"]);
         running.until_it_makes_a_folder();
         thread::sleep(Duration::from_millis(delay));
-        running.signal("INT");
-        let (ended, said, _, took) = running.end();
+        let (ended, said, _, took) = running.end_by(&["INT"]);
         assert!(ended == Some(130) && said.contains("stopping") && took < SOON, "{ended:?}: {said}, {took:?}");
     }
 }
@@ -214,11 +218,7 @@ fn the_second_interrupt_of_training_ends_it_at_once() {
     let (mut running, printed) = Running::train();
     // What prints into a full pipe takes no further step.
     running.until_nobody_reads();
-    for _ in 0..2 {
-        running.signal("INT");
-        thread::sleep(Duration::from_millis(50));
-    }
-    let (ended, said, left, took) = running.end();
+    let (ended, said, left, took) = running.end_by(&["INT", "INT"]);
     assert_eq!((ended, left.is_empty()), (Some(130), true), "{said}, {left:?}");
     assert!(said.contains("stopping after this step") && took < SOON, "{said}, {took:?}");
     drop(printed);
