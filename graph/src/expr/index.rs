@@ -365,6 +365,28 @@ impl Index {
         self
     }
 
+    /// The index with every `x − d·⌊x / d⌋` written as `x mod d`: the reverse of [`Index::recombined`], with tighter bounds.
+    pub fn with_remainders(&self) -> Self {
+        let mut index = self.clone();
+        while let Some((inner, divisor, factor)) = index.remainder() {
+            let quotient = Self::of(Atom::FloorDiv(Box::new(inner.clone()), divisor)).times(factor * divisor);
+            let rest = Self::of(Atom::Mod(Box::new(inner.clone()), divisor)).times(factor);
+            index = index.add(&inner.times(-factor)).add(&quotient).add(&rest);
+        }
+        index
+    }
+
+    /// `x`, `d` and `f` where the index holds `f·(x − d·⌊x / d⌋)`, constants aside.
+    fn remainder(&self) -> Option<(Self, i64, i64)> {
+        self.terms.iter().find_map(|(atom, coefficient)| {
+            let Atom::FloorDiv(inner, divisor) = atom else { return None };
+            let factor = -coefficient / divisor;
+            let holds = |(atom, part): &(Atom, i64)| self.terms.contains(&(atom.clone(), part * factor));
+            let is_whole = factor != 0 && coefficient % divisor == 0 && inner.terms.iter().all(holds);
+            is_whole.then(|| ((**inner).clone(), *divisor, factor))
+        })
+    }
+
     /// Positions of a quotient term and of the remainder term that completes it.
     fn division_pair(&self) -> Option<(usize, usize)> {
         self.terms.iter().enumerate().find_map(|(rest, (atom, coefficient))| {

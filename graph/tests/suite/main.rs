@@ -6,6 +6,7 @@ mod not_finite;
 mod npy;
 mod online_softmax;
 mod passes;
+mod phases;
 mod procedure;
 mod program_text;
 mod quantized_products;

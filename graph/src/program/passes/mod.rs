@@ -6,6 +6,7 @@ mod concats;
 mod dead_statements;
 mod invariants;
 mod joined_products;
+mod phases;
 mod quantized_products;
 mod rebuild;
 mod reduction_order;
@@ -22,6 +23,7 @@ pub use concats::{concat_placement, place_concats};
 pub use dead_statements::remove_dead;
 pub use invariants::hoist_invariants;
 pub use joined_products::join_products;
+pub use phases::split_phases;
 pub use quantized_products::quantized_products;
 pub use reduction_order::order_reductions;
 pub use siblings::merge_siblings;
@@ -53,8 +55,9 @@ pub const CONCAT_PLACEMENT: &str = "concat_placement";
 
 /// The passes in the order in which they run. Sums may be taken in another order, and of dequantised bytes in integers;
 /// otherwise values are unchanged.
-pub const PASSES: [NamedPass; 11] = [
+pub const PASSES: [NamedPass; 12] = [
     NamedPass { name: "key_sorting", of_gpus: None, of_processors: Some(sort_keys) },
+    both("phase_splitting", split_phases),
     NamedPass { name: "view_inlining", of_gpus: Some(inline_views), of_processors: Some(inline_lines) },
     both("quantized_products", quantized_products),
     NamedPass { name: "reduction_slicing", of_gpus: Some(sliced), of_processors: None },
