@@ -4,7 +4,7 @@
   scripts/training_zoo.py --warpweave target/release/warpweave [--write docs/results/training.md] [MODEL ...]
 
 Each model has a batch of 16 and is trained by SGD with momentum. Fails in these cases:
-- a step is not compiled;
+- a step is not compiled, or its code uses local memory;
 - other templates than those for products do more than a twentieth of the backward pass's multiply-adds;
 - it takes longer than the bar. What counts is the processors' time of the whole command over two, which other work on
   the machine does not lengthen.
@@ -137,6 +137,8 @@ def main() -> None:
             print(line(times_row(found) + work_row(found)[1:]), f"{found['seconds']:.1f} s to compile", flush=True)
             if products(found) < LEAST_PRODUCTS:
                 wrong.append(f"{name}: {products(found):.1%} of the backward multiply-adds are in templates for products")
+            if local := found["compiled"]["local_bytes"]:
+                wrong.append(f"{name}: a thread uses {local} bytes of local memory")
             if found["seconds"] > MOST_SECONDS:
                 wrong.append(f"{name}: {found['seconds']:.1f} s to compile, more than {MOST_SECONDS} s")
     if arguments.write:

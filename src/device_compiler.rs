@@ -32,7 +32,8 @@ pub struct ProgramCode {
 }
 
 /// The code of `program`: compiled whole, or in units of `size` side by side and linked. A program whose linked code would
-/// use local memory is compiled whole, and so is every program for a target that cannot link or where there is no linker.
+/// use local memory is compiled whole if that uses less, and so is every program for a target that cannot link or where
+/// there is no linker.
 pub fn compile_program(
     program: &Program,
     size: UnitSize,
@@ -49,8 +50,20 @@ pub fn compile_program(
     };
     let kind = UnitKind::Linked { registers: registers_per_thread(program.threads) };
     let cubin = linker.link(&side_by_side(&units, |unit| compiler.compile(unit, target, kind))?, target)?;
-    let uses_local_memory = CubinInfo::read(&cubin)?.entries.iter().any(|entry| entry.stack_bytes > 0);
-    if uses_local_memory { whole() } else { Ok(ProgramCode { cubin, units: units.len() }) }
+    let linked = ProgramCode { cubin, units: units.len() };
+    let used = linked.local_bytes()?;
+    if used == 0 {
+        return Ok(linked);
+    }
+    let whole = whole()?;
+    Ok(if whole.local_bytes()? < used { whole } else { linked })
+}
+
+impl ProgramCode {
+    /// Bytes of local memory that a thread uses.
+    fn local_bytes(&self) -> Result<u32, CubinError> {
+        Ok(CubinInfo::read(&self.cubin)?.entries.iter().map(|entry| entry.stack_bytes).max().unwrap_or(0))
+    }
 }
 
 /// What `work` makes of each item, in order, on as many threads as the machine has; the first failure in order.

@@ -200,10 +200,17 @@ impl Index {
             return high.modulo(divisor / unit, ranges).times(unit).add(&low);
         }
         let quotient = rest.floor_div_rest(divisor, ranges);
-        match quotient.as_constant() {
-            Some(value) => rest.plus(-value * divisor),
-            None => Self::of(Atom::Mod(Box::new(rest), divisor)),
+        if quotient.as_constant().is_some() || rest.two_values(ranges).is_some() {
+            return rest.add(&quotient.times(-divisor));
         }
+        Self::of(Atom::Mod(Box::new(rest), divisor))
+    }
+
+    /// The only term, if it takes two values, and the smaller of them: any function of the index is linear in it.
+    fn two_values(&self, ranges: &impl Ranges) -> Option<(&Atom, i64)> {
+        let [(atom, _)] = self.terms.as_slice() else { return None };
+        let range = atom.range(ranges);
+        (range.maximum == range.minimum + 1).then_some((atom, range.minimum))
     }
 
     /// self clamped to the inclusive bounds.
@@ -259,6 +266,11 @@ impl Index {
         let (low, high) = (range.minimum.div_euclid(divisor), range.maximum.div_euclid(divisor));
         if low == high {
             return Self::constant(low);
+        }
+        if let Some((atom, first)) = self.two_values(ranges) {
+            let value = |at: i64| (self.constant + self.terms[0].1 * at).div_euclid(divisor);
+            let step = value(first + 1) - value(first);
+            return Self::of(atom.clone()).plus(-first).times(step).plus(value(first));
         }
         let common =
             self.terms.iter().fold(divisor, |gcd, (_, coefficient)| greatest_common_divisor(gcd, *coefficient));

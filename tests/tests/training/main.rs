@@ -1,5 +1,6 @@
 //! Gradients against differences, and training steps against PyTorch.
 
+mod device_code;
 mod differences;
 mod dropouts;
 mod fixtures;
@@ -34,5 +35,6 @@ fn main() -> ExitCode {
     dropouts::add(&mut suite);
     products::add(&mut suite);
     updates::add(&mut suite);
+    device_code::add(&mut suite);
     suite.run()
 }

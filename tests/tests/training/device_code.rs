@@ -1,0 +1,39 @@
+//! Training steps as device code, gated on what NVRTC makes of it.
+
+use std::path::{Path, PathBuf};
+
+use warpweave::codegen::print::UnitSize;
+use warpweave::frontend::{ImportOptions, NameFilter};
+use warpweave::graph::training::{Loss, Objective, Optimizer, StepOptions};
+use warpweave::runtime::bundle::BundleTarget;
+use warpweave::runtime::target::Target;
+use warpweave::training::TrainingRequest;
+use warpweave::{Build, Model};
+use warpweave_tests::suite::Suite;
+use warpweave_tests::{gates, models};
+
+const FIXTURES: [&str; 5] = ["mlp", "dlrm", "resnet", "lstm", "bert"];
+
+/// A trial a model.
+pub fn add(suite: &mut Suite) {
+    for model in FIXTURES {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("training").join(model).join("model.onnx");
+        suite.trial(format!("step of {model} as sm_90a code"), move || check(&path));
+    }
+    for model in models::by_turns() {
+        let path = PathBuf::from(&model.path);
+        suite.trial(format!("step of {} as sm_90a code", model.name), move || check(&path));
+    }
+}
+
+fn check(path: &Path) {
+    let optimizer = Optimizer::Sgd { momentum: 0.9, dampening: 0.0, weight_decay: 0.0, nesterov: false };
+    let step =
+        StepOptions { loss: Objective::Loss(Loss::MeanSquaredError), output: None, optimizer, largest_norm: None };
+    let request = TrainingRequest { step, learning_rate: 0.1, trainable: NameFilter::default() };
+    let (model, _) = Model::import_step(path, &ImportOptions::default(), &request).expect("it can be trained");
+    let build = Build::new(model, &mut |_| {});
+    let part = build.part(BundleTarget::Gpu(Target::Sm90a), &mut |_| {}).expect("there is a plan");
+    let program = part.program.expect("a part for a GPU has kernels");
+    gates::check(&program, UnitSize::default(), Target::Sm90a);
+}
