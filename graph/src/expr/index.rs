@@ -200,17 +200,10 @@ impl Index {
             return high.modulo(divisor / unit, ranges).times(unit).add(&low);
         }
         let quotient = rest.floor_div_rest(divisor, ranges);
-        if quotient.as_constant().is_some() || rest.two_values(ranges).is_some() {
-            return rest.add(&quotient.times(-divisor));
+        match quotient.as_constant() {
+            Some(value) => rest.plus(-value * divisor),
+            None => Self::of(Atom::Mod(Box::new(rest), divisor)),
         }
-        Self::of(Atom::Mod(Box::new(rest), divisor))
-    }
-
-    /// The only term, if it takes two values, and the smaller of them: any function of the index is linear in it.
-    fn two_values(&self, ranges: &impl Ranges) -> Option<(&Atom, i64)> {
-        let [(atom, _)] = self.terms.as_slice() else { return None };
-        let range = atom.range(ranges);
-        (range.maximum == range.minimum + 1).then_some((atom, range.minimum))
     }
 
     /// self clamped to the inclusive bounds.
@@ -266,11 +259,6 @@ impl Index {
         let (low, high) = (range.minimum.div_euclid(divisor), range.maximum.div_euclid(divisor));
         if low == high {
             return Self::constant(low);
-        }
-        if let Some((atom, first)) = self.two_values(ranges) {
-            let value = |at: i64| (self.constant + self.terms[0].1 * at).div_euclid(divisor);
-            let step = value(first + 1) - value(first);
-            return Self::of(atom.clone()).plus(-first).times(step).plus(value(first));
         }
         let common =
             self.terms.iter().fold(divisor, |gcd, (_, coefficient)| greatest_common_divisor(gcd, *coefficient));
@@ -375,28 +363,6 @@ impl Index {
             self = self.add(&inner.times(coefficient));
         }
         self
-    }
-
-    /// The index with every `x − d·⌊x / d⌋` written as `x mod d`: the reverse of [`Index::recombined`], with tighter bounds.
-    pub fn with_remainders(&self) -> Self {
-        let mut index = self.clone();
-        while let Some((inner, divisor, factor)) = index.remainder() {
-            let quotient = Self::of(Atom::FloorDiv(Box::new(inner.clone()), divisor)).times(factor * divisor);
-            let rest = Self::of(Atom::Mod(Box::new(inner.clone()), divisor)).times(factor);
-            index = index.add(&inner.times(-factor)).add(&quotient).add(&rest);
-        }
-        index
-    }
-
-    /// `x`, `d` and `f` where the index holds `f·(x − d·⌊x / d⌋)`, constants aside.
-    fn remainder(&self) -> Option<(Self, i64, i64)> {
-        self.terms.iter().find_map(|(atom, coefficient)| {
-            let Atom::FloorDiv(inner, divisor) = atom else { return None };
-            let factor = -coefficient / divisor;
-            let holds = |(atom, part): &(Atom, i64)| self.terms.contains(&(atom.clone(), part * factor));
-            let is_whole = factor != 0 && coefficient % divisor == 0 && inner.terms.iter().all(holds);
-            is_whole.then(|| ((**inner).clone(), *divisor, factor))
-        })
     }
 
     /// Positions of a quotient term and of the remainder term that completes it.

@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 use super::conv::{check_bias, group};
 use super::window::{Padding, Window, filled};
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, elementwise, movement};
-use crate::expr::{AxisId, BinaryOp, Condition, ExprBuilder, Guard, Index, Literal, Range, Reducer, Scalar};
+use crate::expr::{AxisId, BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{MAX_RANK, Shape, TensorType, ValueType};
+use crate::types::{Shape, TensorType, ValueType};
 
 /// Transposed convolution of `[N, C, …]` with a weight `[C, M / group, …]` and an optional bias `[M]`, over up to three
 /// spatial dimensions.
@@ -119,10 +119,9 @@ impl Operator for ConvTranspose {
         let batch = expr.parallel(data.shape[0]);
         let group = (self.group > 1).then(|| expr.parallel(self.group));
         let output = expr.parallel(outputs_per_group);
-        let leading = if group.is_some() { 3 } else { 2 };
-        let phased = spans.iter().all(|span| span.dilation == 1) && leading + 2 * spans.len() <= MAX_RANK;
-        let places: Vec<OutputAxes> = spans.iter().map(|span| OutputAxes::new(span, phased, &mut expr)).collect();
+        let places: Vec<AxisId> = spans.iter().map(|span| expr.parallel(span.output)).collect();
         let input = expr.reduced(inner);
+        let taps: Vec<AxisId> = spans.iter().map(|span| expr.reduced(span.taps)).collect();
 
         let channel = |group: Option<AxisId>, axis: AxisId, extent: usize| match group {
             Some(group) => Index::axis(group).times(extent as i64).add(&Index::axis(axis)),
@@ -132,25 +131,18 @@ impl Operator for ConvTranspose {
         let mut guard = Guard::always();
         let mut x_index = vec![Index::axis(batch), input_channel.clone()];
         let mut w_index = vec![input_channel, Index::axis(output)];
-        for (place, span) in places.iter().zip(&spans) {
-            let (input, tap, condition) = place.taps(span, &mut expr);
+        for ((span, &place), &tap) in spans.iter().zip(&places).zip(&taps) {
+            let distance = Index::axis(place).plus(span.before).add(&Index::axis(tap).times(-span.dilation));
+            let ranges = |axis| expr.range(axis);
+            let (input, missed) = (distance.floor_div(span.stride, &ranges), distance.modulo(span.stride, &ranges));
             guard = expr.guard(guard, input.clone(), 0, span.input as i64);
-            guard = expr.guard(guard, tap.clone(), 0, span.taps as i64);
-            if let Some(Condition { index, lower, upper }) = condition {
-                guard = expr.guard(guard, index, lower, upper);
-            }
+            guard = expr.guard(guard, missed, 0, 1);
             x_index.push(input);
-            w_index.push(tap);
+            w_index.push(Index::axis(tap));
         }
-        let w_guard = places
-            .iter()
-            .zip(&spans)
-            .zip(&w_index[2..])
-            .fold(Guard::always(), |guard, ((_, span), tap)| expr.guard(guard, tap.clone(), 0, span.taps as i64));
         let (x, w) = (expr.operand(data), expr.operand(weight));
-        let zero = Literal::new(data.element, 0.0);
-        let x = expr.guarded_read(x, x_index, guard, zero);
-        let w = expr.guarded_read(w, w_index, w_guard, zero);
+        let x = expr.guarded_read(x, x_index, guard, Literal::new(data.element, 0.0));
+        let w = expr.read(w, w_index);
         let epilogue = context.optional(2).ok().flatten().map(|bias| {
             let bias = expr.operand(bias);
             let channel = channel(group, output, outputs_per_group);
@@ -159,89 +151,6 @@ impl Operator for ConvTranspose {
         let expr = expr.reduce(data.element, Reducer::Sum, x.binary(BinaryOp::Multiply, w), epilogue);
         let operands: Vec<TensorId> = inputs.iter().flatten().copied().collect();
         let result = program.compute(expr, &operands);
-        vec![gather_phases(program, result, leading, &spans, &places, &self.output(context).shape)]
+        vec![movement::reshape(program, result, &self.output(context).shape)]
     }
-}
-
-/// The axes that stand for one spatial dimension of the output.
-enum OutputAxes {
-    /// `o + before mod stride = stride · quotient + phase`: only the taps that hit the phase are summed.
-    Phased { quotient: AxisId, phase: Option<AxisId> },
-    /// The output position itself: taps that miss it are guarded out.
-    Plain { output: AxisId },
-}
-
-impl OutputAxes {
-    fn new(span: &Span, phased: bool, expr: &mut ExprBuilder) -> Self {
-        if !phased {
-            return Self::Plain { output: expr.parallel(span.output) };
-        }
-        let quotients = (span.output + (span.before % span.stride) as usize).div_ceil(span.stride as usize);
-        let quotient = expr.parallel(quotients);
-        let phase = (span.stride > 1).then(|| expr.parallel(span.stride as usize));
-        Self::Phased { quotient, phase }
-    }
-
-    /// Declares the tap axis; the input element and the tap of the weight under it, and a condition for both.
-    fn taps(&self, span: &Span, expr: &mut ExprBuilder) -> (Index, Index, Option<Condition>) {
-        match self {
-            Self::Phased { quotient, phase, .. } => {
-                let step = expr.reduced(span.taps.div_ceil(span.stride as usize));
-                let input = Index::axis(*quotient).plus(span.before / span.stride).add(&Index::axis(step).times(-1));
-                let first = phase.map_or(Index::constant(0), Index::axis);
-                (input, Index::axis(step).times(span.stride).add(&first), None)
-            }
-            Self::Plain { output } => {
-                let tap = expr.reduced(span.taps);
-                let distance = Index::axis(*output).plus(span.before).add(&Index::axis(tap).times(-span.dilation));
-                let ranges = |axis| expr.range(axis);
-                let missed = distance.modulo(span.stride, &ranges);
-                let hit = Condition { index: missed, lower: 0, upper: 1 };
-                (distance.floor_div(span.stride, &ranges), Index::axis(tap), Some(hit))
-            }
-        }
-    }
-}
-
-/// The output in its own dimensions, from one with quotients and phases.
-fn gather_phases(
-    program: &mut ProgramBuilder,
-    result: TensorId,
-    leading: usize,
-    spans: &[Span],
-    places: &[OutputAxes],
-    shape: &Shape,
-) -> TensorId {
-    if program.ty(result).shape == *shape {
-        return result;
-    }
-    let computed = program.ty(result).shape.clone();
-    movement::rearrange(program, result, shape, |axes| {
-        let ranges = |axis: AxisId| {
-            let extent =
-                axes.iter().zip(shape.iter()).find(|(known, _)| **known == axis).map_or(1, |(_, &extent)| extent);
-            Range { minimum: 0, maximum: (extent as i64 - 1).max(0) }
-        };
-        let channel = Index::axis(axes[1]);
-        let mut index = vec![Index::axis(axes[0])];
-        if leading == 3 {
-            let per_group = computed[2].max(1) as i64;
-            index.push(channel.floor_div(per_group, &ranges));
-            index.push(channel.modulo(per_group, &ranges));
-        } else {
-            index.push(channel);
-        }
-        for ((span, place), &axis) in spans.iter().zip(places).zip(&axes[2..]) {
-            let shifted = Index::axis(axis).plus(span.before % span.stride);
-            match place {
-                OutputAxes::Plain { .. } => index.push(Index::axis(axis)),
-                OutputAxes::Phased { phase: None, .. } => index.push(shifted),
-                OutputAxes::Phased { phase: Some(_), .. } => {
-                    index.push(shifted.floor_div(span.stride, &ranges));
-                    index.push(shifted.modulo(span.stride, &ranges));
-                }
-            }
-        }
-        index
-    })
 }

@@ -57,7 +57,7 @@ pub const CONCAT_PLACEMENT: &str = "concat_placement";
 /// otherwise values are unchanged.
 pub const PASSES: [NamedPass; 12] = [
     NamedPass { name: "key_sorting", of_gpus: None, of_processors: Some(sort_keys) },
-    both("phase_splitting", split_phases),
+    NamedPass { name: "phase_splitting", of_gpus: Some(phases_of_many), of_processors: Some(phases) },
     NamedPass { name: "view_inlining", of_gpus: Some(inline_views), of_processors: Some(inline_lines) },
     both("quantized_products", quantized_products),
     NamedPass { name: "reduction_slicing", of_gpus: Some(sliced), of_processors: None },
@@ -69,6 +69,18 @@ pub const PASSES: [NamedPass; 12] = [
     NamedPass { name: "product_joining", of_gpus: Some(join_products), of_processors: None },
     both(CONCAT_PLACEMENT, concat_placement),
 ];
+
+/// Products that a device computes while a result more goes through memory, as phases do before they are laid in order.
+const WORTH_A_RESULT: usize = 8;
+
+fn phases_of_many(program: &TensorProgram) -> TensorProgram {
+    split_phases(program, WORTH_A_RESULT)
+}
+
+/// A processor's vectors take no part of a line.
+fn phases(program: &TensorProgram) -> TensorProgram {
+    split_phases(program, 1)
+}
 
 /// Most bytes of constants that are read again for every step of a sequence. With as much again for the recurrence
 /// itself, this is what the multiprocessors of a large device keep on chip.

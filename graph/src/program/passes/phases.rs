@@ -14,16 +14,14 @@ use crate::expr::{
 use crate::program::{Definition, ProgramBuilder, TensorId, TensorProgram};
 use crate::types::{MAX_RANK, Shape};
 
-/// The program with every sum through a stride over the taps of each position's phase alone. What is left out are products
-/// with zero.
-pub fn split_phases(program: &TensorProgram) -> TensorProgram {
+/// The program with sums through a stride over the taps of each position's phase alone, where that leaves out `fewest` products
+/// a position. What is left out are products with zero.
+pub fn split_phases(program: &TensorProgram, fewest: usize) -> TensorProgram {
     let mut builder = Rebuild::new(program);
     for statement in program.statements.values() {
-        let strides = statement.definition.expr().map(strides).unwrap_or_default();
-        match (&statement.definition, strides.is_empty()) {
-            (Definition::Compute(expr), false) => {
+        match (&statement.definition, statement.definition.expr().and_then(|expr| Split::paying(expr, fewest))) {
+            (Definition::Compute(expr), Some(split)) => {
                 let operands: Vec<TensorId> = statement.operands.iter().map(|&operand| builder.map(operand)).collect();
-                let split = Split::new(expr, strides);
                 builder.append(statement, |program| append(program, split, &operands, &expr.output().shape));
             }
             _ => _ = builder.keep(statement),
@@ -32,7 +30,10 @@ pub fn split_phases(program: &TensorProgram) -> TensorProgram {
     builder.finish(program)
 }
 
-/// `position − tap + shift` is read where the stride divides it; without a tap axis `position + shift`.
+/// `position − tap + shift` is read where the stride divides it; without an axis of taps, of the only tap 0.
+///
+/// The position is written as `stride · quotient + phase − shift`, and the taps that reach it as `stride · step + phase`. What
+/// is read is then a function of quotient and step alone.
 #[derive(Clone, Copy, Debug)]
 struct Stride {
     position: AxisId,
@@ -43,15 +44,18 @@ struct Stride {
 }
 
 impl Stride {
-    /// The phases that are summed, which are all that have taps.
-    fn phases(&self, expr: &TensorExpr) -> Range {
-        match self.tap.map(|tap| expr.axes[tap].extent as i64) {
-            None => Range::point((-self.shift).rem_euclid(self.stride)),
-            Some(taps) if self.shift == 0 && expr.epilogue.is_none() => {
-                Range { minimum: 0, maximum: taps.clamp(1, self.stride) - 1 }
-            }
-            Some(_) => Range { minimum: 0, maximum: self.stride - 1 },
-        }
+    fn taps(&self, expr: &TensorExpr) -> usize {
+        self.tap.map_or(1, |tap| expr.axes[tap].extent)
+    }
+
+    /// How many phases are summed: those that have taps, or all where something follows a sum.
+    fn phases(&self, expr: &TensorExpr) -> usize {
+        let all = self.stride as usize;
+        if expr.epilogue.is_some() { all } else { self.taps(expr).clamp(1, all) }
+    }
+
+    fn quotients(&self, expr: &TensorExpr) -> usize {
+        (expr.axes[self.position].extent + self.shift as usize).div_ceil(self.stride as usize)
     }
 
     fn axes(&self) -> impl Iterator<Item = AxisId> {
@@ -128,98 +132,91 @@ fn stride(expr: &TensorExpr, condition: &Condition) -> Option<Stride> {
 struct Split {
     expr: TensorExpr,
     strides: Vec<Stride>,
-    /// The phases that are summed, of each stride.
-    phases: Vec<Range>,
+    /// How many phases are summed, of each stride.
+    phases: Vec<usize>,
 }
 
 impl Split {
+    /// The split of a sum that leaves out so many products a position.
+    fn paying(expr: &TensorExpr, fewest: usize) -> Option<Self> {
+        let strides = strides(expr);
+        let points = |expr: &TensorExpr| expr.axes.values().map(|axis| axis.extent).fold(1, usize::saturating_mul);
+        let split = (!strides.is_empty()).then(|| Self::new(expr, strides))?;
+        let left_out = points(expr).saturating_sub(points(&split.expr));
+        (left_out >= fewest.saturating_mul(expr.output().shape.elements())).then_some(split)
+    }
+
     fn new(original: &TensorExpr, strides: Vec<Stride>) -> Self {
-        let phases: Vec<Range> = strides.iter().map(|stride| stride.phases(original)).collect();
-        let mut axes: Arena<AxisId, Axis> = Arena::new();
-        let mut places: Arena<AxisId, Place> = Arena::new();
-        for (id, axis) in original.axes.iter() {
-            let mut push = |extent: usize| axes.push(Axis { extent, ..*axis });
-            let of_stride = strides.iter().zip(&phases).find(|(stride, _)| stride.axes().any(|axis| axis == id));
-            places.push(match of_stride {
-                None => Place::Other(push(axis.extent)),
-                Some((stride, phases)) if stride.position == id => {
-                    let quotients =
-                        axis.extent.saturating_sub(phases.minimum as usize).div_ceil(stride.stride as usize).max(1);
-                    let phase = (phases.maximum - phases.minimum + 1) as usize;
-                    Place::Position(push(quotients), push(phase), phases.minimum)
-                }
-                Some((stride, _)) => Place::Tap(push(axis.extent.div_ceil(stride.stride as usize))),
-            });
-        }
-        let range = |axis: AxisId| Range { minimum: 0, maximum: (axes[axis].extent as i64 - 1).max(0) };
-        let place = |(axis, place): (AxisId, &Place)| place.index(axis, &strides, &places, &range);
-        let replacement: Vec<Index> = places.iter().map(place).collect();
+        let phases: Vec<usize> = strides.iter().map(|stride| stride.phases(original)).collect();
+        let (axes, replacement) = replacement(original, &strides, &phases);
         let mut expr = substitute::replace_axes(original, &axes, &replacement);
+        let limit = |axis: AxisId| Condition {
+            index: replacement[axis.index()].clone(),
+            lower: 0,
+            upper: original.axes[axis].extent as i64,
+        };
+        let range = |axis: AxisId| Range { minimum: 0, maximum: (axes[axis].extent as i64 - 1).max(0) };
         for (read, before) in expr.reads.values_mut().zip(original.reads.values()) {
-            bound(read, before, original, &strides, &replacement, &range);
+            let named = axes_of(before);
+            let limits = |axes: &mut dyn Iterator<Item = AxisId>| -> Vec<Condition> {
+                axes.filter(|axis| named.contains(axis)).map(limit).collect()
+            };
+            let positions = limits(&mut strides.iter().map(|stride| stride.position));
+            let taps = limits(&mut strides.iter().filter_map(|stride| stride.tap));
+            bound(read, &original.operands[read.operand].shape, positions, taps, &range);
         }
         Self { expr, strides, phases }
     }
 }
 
-/// What stands for an axis, in axes of the split sum.
-#[derive(Clone, Copy)]
-enum Place {
-    /// A quotient by the stride, a phase, and the first phase.
-    Position(AxisId, AxisId, i64),
-    Tap(AxisId),
-    Other(AxisId),
-}
-
-impl Place {
-    fn index(
-        self,
-        axis: AxisId,
-        strides: &[Stride],
-        places: &Arena<AxisId, Self>,
-        range: &impl Fn(AxisId) -> Range,
-    ) -> Index {
-        let Some(Stride { position, stride, shift, .. }) =
-            strides.iter().find(|stride| stride.axes().any(|of_stride| of_stride == axis))
-        else {
-            let Self::Other(axis) = self else { unreachable!("positions and taps have strides") };
-            return Index::axis(axis);
+/// The axes of a split sum, and what each axis of the original is in them.
+fn replacement(original: &TensorExpr, strides: &[Stride], phases: &[usize]) -> (Arena<AxisId, Axis>, Vec<Index>) {
+    let mut axes: Arena<AxisId, Axis> = Arena::new();
+    let mut replacement: Vec<Index> = Vec::new();
+    let mut phase_axes: Vec<Option<AxisId>> = vec![None; strides.len()];
+    for (id, axis) in original.axes.iter() {
+        let mut push = |extent: usize| axes.push(Axis { extent, ..*axis });
+        let Some(at) = strides.iter().position(|stride| stride.axes().any(|of_stride| of_stride == id)) else {
+            replacement.push(Index::axis(push(axis.extent)));
+            continue;
         };
-        let Self::Position(quotient, phase, first) = places[*position] else { unreachable!("a stride has a position") };
-        let phase = Index::axis(phase).plus(first);
-        match self {
-            Self::Tap(step) => {
-                // The remainder by the stride, as what a quotient leaves: so it cancels against the position.
-                let reached = phase.plus(*shift);
-                let left = reached.add(&reached.floor_div(*stride, range).times(-stride));
-                Index::axis(step).times(*stride).add(&left)
+        let Stride { position, stride, shift, .. } = strides[at];
+        let whole = match position == id {
+            true => {
+                let quotient = push(strides[at].quotients(original));
+                phase_axes[at] = Some(push(phases[at]));
+                Index::axis(quotient).times(stride).plus(-shift)
             }
-            Self::Position(..) | Self::Other(_) => Index::axis(quotient).times(*stride).add(&phase),
-        }
+            false => Index::axis(push(axis.extent.div_ceil(stride as usize))).times(stride),
+        };
+        let phase = phase_axes[at].expect("positions are parallel axes, which come before taps");
+        replacement.push(whole.add(&Index::axis(phase)));
     }
+    (axes, replacement)
 }
 
-/// Keeps a read of the split sum to positions and taps that there are, where it names them.
+/// Keeps a read of a split sum to the taps that there are, and to the positions where it could lie outside of its tensor
+/// otherwise: nobody looks at the results of others.
 fn bound(
     read: &mut Read,
-    before: &Read,
-    original: &TensorExpr,
-    strides: &[Stride],
-    replacement: &[Index],
+    shape: &Shape,
+    positions: Vec<Condition>,
+    taps: Vec<Condition>,
     range: &impl Fn(AxisId) -> Range,
 ) {
-    let named = axes_of(before);
-    let limits = strides.iter().flat_map(Stride::axes).filter(|axis| named.contains(axis));
-    let limits = limits.map(|axis| Condition {
-        index: replacement[axis.index()].clone(),
-        lower: 0,
-        upper: original.axes[axis].extent as i64,
-    });
-    let all: Vec<Condition> = read.guard.conditions().iter().cloned().chain(limits).collect();
-    read.guard = all.into_iter().fold(Guard::always(), |guard, condition| {
-        guard.and(Condition { index: condition.index.with_remainders(), ..condition }, range)
-    });
-    read.index.iter_mut().for_each(|index| *index = index.with_remainders());
+    let and = |guard: Guard, condition: Condition| guard.and(condition, range);
+    let kept = read.guard.conditions().iter().filter(|condition| !positions.contains(condition)).cloned();
+    let guard = kept.chain(taps).fold(Guard::always(), and);
+    let is_inside = lies_inside(&read.index, &guard, shape, range);
+    read.guard = if is_inside { guard } else { positions.into_iter().fold(guard, and) };
+}
+
+/// Whether each index lies inside its dimension, or a condition says so.
+fn lies_inside(index: &[Index], guard: &Guard, shape: &Shape, range: &impl Fn(AxisId) -> Range) -> bool {
+    index.iter().zip(shape.iter()).all(|(index, &extent)| {
+        let inside = Condition { index: index.clone(), lower: 0, upper: extent as i64 };
+        index.range(range).within(inside.lower, inside.upper) || guard.conditions().contains(&inside)
+    })
 }
 
 fn axes_of(read: &Read) -> BTreeSet<AxisId> {
@@ -246,10 +243,11 @@ fn append(program: &mut ProgramBuilder, split: Split, operands: &[TensorId], sha
             index.push(whole);
             continue;
         };
-        let (stride, ranges) = (strides[at].stride, |axis| movement.range(axis));
-        let phase = whole.modulo(stride, &ranges);
-        guard = movement.guard(guard, phase.clone(), phases[at].minimum, phases[at].maximum + 1);
-        index.extend([whole.floor_div(stride, &ranges), phase.plus(-phases[at].minimum)]);
+        let (Stride { stride, shift, .. }, ranges) = (strides[at], |axis| movement.range(axis));
+        let shifted = whole.plus(shift);
+        let phase = shifted.modulo(stride, &ranges);
+        guard = movement.guard(guard, phase.clone(), 0, phases[at] as i64);
+        index.extend([shifted.floor_div(stride, &ranges), phase]);
     }
     let body = movement.guarded_read(operand, index, guard, Literal::new(element, 0.0));
     program.compute(movement.map(element, body), &[result])
