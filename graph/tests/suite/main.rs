@@ -1,5 +1,6 @@
 //! Tests of graphs, operators and expressions.
 
+mod common_reductions;
 mod contributed;
 mod factors;
 mod not_finite;

@@ -2,6 +2,7 @@
 //!
 //! [`crate::pipeline`] runs them, and verifies what each leaves.
 
+mod common_reductions;
 mod concats;
 mod dead_statements;
 mod invariants;
@@ -19,6 +20,7 @@ mod views;
 
 use super::TensorProgram;
 
+pub use common_reductions::share_reductions;
 pub use concats::{concat_placement, place_concats};
 pub use dead_statements::remove_dead;
 pub use invariants::hoist_invariants;
@@ -55,10 +57,11 @@ pub const CONCAT_PLACEMENT: &str = "concat_placement";
 
 /// The passes in the order in which they run. Sums may be taken in another order, and of dequantised bytes in integers;
 /// otherwise values are unchanged.
-pub const PASSES: [NamedPass; 12] = [
+pub const PASSES: [NamedPass; 13] = [
     NamedPass { name: "key_sorting", of_gpus: None, of_processors: Some(sort_keys) },
     NamedPass { name: "phase_splitting", of_gpus: Some(phases_of_many), of_processors: Some(phases) },
     NamedPass { name: "view_inlining", of_gpus: Some(inline_views), of_processors: Some(inline_lines) },
+    both("common_reductions", share_reductions),
     both("quantized_products", quantized_products),
     NamedPass { name: "reduction_slicing", of_gpus: Some(sliced), of_processors: None },
     both("sibling_merging", merge_siblings),
