@@ -97,7 +97,8 @@ impl<'a> Planner<'a> {
         let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.tagged_values);
         let kernels = distinct_kernels(operators.values());
         for operator in operators.values_mut() {
-            operator.task_microseconds += cost.dispatch_microseconds(&operator.body, &operator.params, kernels);
+            let dispatch = cost.dispatch_microseconds(&operator.body, &operator.params, kernels);
+            operator.task_microseconds += dispatch.max(-0.5 * operator.task_microseconds);
             operator.task_microseconds += cost
                 .tags_microseconds(tagged_values::tags_of_task(operator, &memory), operator.tasks())
                 + cost.polls_microseconds(tagged_values::polls_in_turn(operator, &memory));
