@@ -2,6 +2,8 @@
 
 #[path = "prices/counted.rs"]
 mod counted;
+#[path = "prices/dispatch.rs"]
+mod dispatch;
 #[path = "prices/named.rs"]
 mod named;
 #[path = "prices/points.rs"]

@@ -153,9 +153,9 @@ pub fn price_kernels(
 /// A price that several rOperators may share.
 type Price = Rc<Result<TaskPrice, PriceError>>;
 
-/// What tells the rTasks of one rOperator from those of another: the kernel, how many there are, what the search takes
-/// them to cost, and how many a call runs.
-type Kind = (u32, u32, u64, usize);
+/// What tells the rTasks of one rOperator from those of another: the kernel, what runs it, how many there are, what the search
+/// takes them to cost, and how many a call runs.
+type Kind = (u32, Runner, u32, u64, usize);
 
 /// The price of each rOperator of a plan, what runs it, and how many rTasks its call runs where these are several. Those of
 /// one kind have one price.
@@ -175,7 +175,7 @@ fn price_operators(target: &TargetPlan, subject: &Subject<'_>) -> Vec<(Price, Ru
         let Binding { kernel, operands, .. } = target.bindings[id];
         let tile = operator.tasks() / 2;
         let call = calls.get(&(operands, tile)).map_or(&[][..], |call| call);
-        let kind = (kernel, operator.tasks(), operator.task_microseconds.to_bits(), call.len());
+        let kind = (kernel, runner, operator.tasks(), operator.task_microseconds.to_bits(), call.len());
         let task = Task { kernel, operands, tile, runner, call };
         (Rc::clone(known.entry(kind).or_insert_with(|| Rc::new(price(subject, task)))), runner, call.len())
     });

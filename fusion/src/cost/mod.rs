@@ -56,6 +56,12 @@ pub trait KernelCost: fmt::Debug + Send + Sync {
         0.0
     }
 
+    /// Microseconds that an rTask of a persistent program takes more or less for being one of so many kernels: the program
+    /// chooses among them before each. An rTask's own microseconds hold the choice among many. 0 unless the model knows.
+    fn dispatch_microseconds(&self, _: &GroupBody, _: &ScheduleParams, _kernels: usize) -> f64 {
+        0.0
+    }
+
     /// The cheapest choice for a body and its cost in microseconds; the first of equals. `None` if no kernel takes it: its
     /// staged values fit nowhere.
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {

@@ -129,6 +129,10 @@ impl KernelCost for RecordedCost {
         self.estimate.polls_microseconds(polls)
     }
 
+    fn dispatch_microseconds(&self, body: &GroupBody, params: &ScheduleParams, kernels: usize) -> f64 {
+        self.estimate.dispatch_microseconds(body, params, kernels)
+    }
+
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
         self.priced(program, body).min_by(|a, b| a.1.total_cmp(&b.1))
     }

@@ -54,18 +54,25 @@ impl Regions {
 
     /// The elements of all boxes.
     pub(crate) fn elements(&self) -> u64 {
-        self.elements_in_runs_of(1)
+        self.0.iter().map(|region| region.iter().map(extent).product::<u64>()).sum()
     }
 
-    /// The elements of all boxes, where no fewer than so many come along the innermost dimension.
-    pub(crate) fn elements_in_runs_of(&self, fewest: u64) -> u64 {
-        let extent = |range: &Range| (range.maximum - range.minimum + 1) as u64;
-        let points = |region: &Vec<Range>| match region.split_last() {
-            Some((inner, outer)) => extent(inner).max(fewest) * outer.iter().map(extent).product::<u64>(),
-            None => 1,
+    /// The elements of all boxes, where no fewer than so many neighbours come together. Neighbours lie along the innermost
+    /// dimension, and along those around it where the ones within are taken whole.
+    pub(crate) fn elements_in_runs_of(&self, fewest: u64, dimensions: &[usize]) -> u64 {
+        let points = |region: &Vec<Range>| {
+            let is_whole = |(range, dimension): &(&Range, &usize)| extent(range) >= **dimension as u64;
+            let whole = region.iter().zip(dimensions).rev().take_while(is_whole).count();
+            let (outer, run) = region.split_at(region.len().saturating_sub(whole + 1));
+            let [outer, run] = [outer, run].map(|part| part.iter().map(extent).product::<u64>());
+            outer * run.max(if region.is_empty() { 1 } else { fewest })
         };
         self.0.iter().map(points).sum()
     }
+}
+
+fn extent(range: &Range) -> u64 {
+    (range.maximum - range.minimum + 1) as u64
 }
 
 /// Bytes that a group moves: each operand's regions once, each output once.

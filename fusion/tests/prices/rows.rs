@@ -24,3 +24,18 @@ fn every_further_axis_along_a_row_is_a_division_a_trip() {
     let divisions = (4608 / 32) as f64;
     assert!((10.0 * divisions..20.0 * divisions).contains(&(three - two)), "{two}, and {three} with an axis more");
 }
+
+#[test]
+fn elements_of_whole_inner_dimensions_are_neighbours() {
+    let of = |dimensions: &str, place: &str| {
+        let program = format!(
+            "t0: f32[1056x2048] = input 0\nt1: f32[{dimensions}] = input 1\n\
+            e0 (t0, t1) -> t2: f32[1056] = [a0<1056] sum[a1<2048] mul(x0[a0, a1], x1[{place}])\noutput t2\n"
+        );
+        cycles(&program, "row/warp tile 8")
+    };
+    let [line, column, apart] = [("2048", "a1"), ("1x2048x1x1", "0, a1, 0, 0"), ("2048x8", "a1, 0")]
+        .map(|(dimensions, place)| of(dimensions, place));
+    assert_eq!(line, column);
+    assert!(apart > 1.3 * line, "{apart}, and {line} of neighbours");
+}

@@ -27,7 +27,7 @@ pub enum PriceError {
 }
 
 /// How an rTask is run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Runner {
     /// From the stream of a persistent program.
     Stream,

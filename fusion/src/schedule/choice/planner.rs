@@ -12,6 +12,7 @@ use warpweave_graph::views::Layout;
 use crate::cost::KernelCost;
 use crate::partition::search::Partition;
 use crate::schedule::choice::persistent::may_tag;
+use crate::schedule::choice::price::{distinct_kernels, price};
 use crate::schedule::dependence::bands::Bands;
 use crate::schedule::dependence::edges;
 use crate::schedule::dependence::requirements::Requirements;
@@ -92,11 +93,12 @@ impl<'a> Planner<'a> {
         }
         let loads_before_waits = |tensor: TensorId| exchanged.program.mutability(tensor).loads_before_waits();
         let mut operators: Arena<OperatorId, ROperator> =
-            crate::schedule::choice::price::price(&exchanged.partition.groups, cost, loads_before_waits)
-                .into_iter()
-                .collect();
+            price(&exchanged.partition.groups, cost, loads_before_waits).into_iter().collect();
         let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.tagged_values);
+        let kernels = distinct_kernels(operators.values());
         for operator in operators.values_mut() {
+            let dispatch = cost.dispatch_microseconds(&operator.body, &operator.params, kernels);
+            operator.task_microseconds += dispatch.max(-0.5 * operator.task_microseconds);
             operator.task_microseconds += cost
                 .tags_microseconds(tagged_values::tags_of_task(operator, &memory), operator.tasks())
                 + cost.polls_microseconds(tagged_values::polls_in_turn(operator, &memory));

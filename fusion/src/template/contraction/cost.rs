@@ -7,6 +7,7 @@ use crate::cost::bound::OperandLevel;
 use crate::cost::bound::group::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
+use crate::cost::counts::evaluation::element_of_output;
 use crate::cost::cpu::Processor;
 use crate::cost::instructions::{BARRIER_CYCLES, CHECK_CYCLES, NEAR_CYCLES, arithmetic, branching};
 use crate::template::contraction::counts::ContractionModel;
@@ -27,7 +28,7 @@ use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::named::is_fixed;
 use warpweave_plan::template::tile::ScheduleParams;
 
-/// Instructions for an element's index and store after a contraction's reduction, beside its own operations.
+/// Instructions for the index and the store of an element, or of a run of them, after a contraction's reduction.
 const STORE_INSTRUCTIONS: f64 = 8.0;
 
 /// The share of cycles in which a scheduler of two warps issues beside the products, where instructions depend on one another.
@@ -37,6 +38,9 @@ const DEPENDENT_ISSUE: f64 = 0.5;
 /// All warps of a block meet every step, and load before they multiply. The busier the path is, the longer is its
 /// queue.
 const EXPOSED_PASSES: f64 = 0.12;
+
+/// The share of the chain to a step's loads that the other warps' products do not hide.
+const EXPOSED_CHAIN: f64 = 0.5;
 
 /// Cycles from an integer instruction to one that needs its result.
 const DEPENDENT_CYCLES: f64 = 6.0;
@@ -113,46 +117,81 @@ fn sliced(expr: &TensorExpr, block: &[usize], shape: &ContractionShape) -> Opera
 ///
 /// - *Before*: a round of loads of the operands' table, the places of the thread's elements, which depend on one another, and
 ///   the first fetch, whose latency nothing hides.
-/// - *A step*: see [`step_cycles`]. The next step's loads are under way meanwhile, so a step takes no less than they do.
+/// - *A step*: see [`loop_cycles`].
 /// - *Between*: where threads are slices, their sums are added; see [`adding_cycles`].
 /// - *After*: instructions of the stages behind the sums and of the stores, or the transfer of what is stored. What the stages
 ///   load comes on top; see [`waits_behind_sums`].
 fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
-    let (arch, latency) = (kernel.arch, kernel.arch.load_latency_cycles.value);
+    let latency = kernel.arch.load_latency_cycles.value;
     let loads = SideLoads::new(kernel, shape);
-    let steps = steps(kernel, shape);
-    let fetch = step_fetch(kernel, shape);
-    let (products, found) = (step_cycles(kernel, shape, &loads), loads.chain + loads.evaluated);
-    let compute = products + found;
-    // What is computed of loads is computed before the products, so the loads are waited for.
-    let computed = if loads.evaluated > 0.0 { compute + latency } else { compute };
-    let together = if shape.fetching_slices() > 1 { 0.0 } else { BARRIER_CYCLES };
-    let meeting = arch.shared_latency_cycles.value + together;
-    let loop_cycles = match shape.pipeline {
-        Pipeline::Unpipelined => steps * (latency + fetch + compute + meeting + BARRIER_CYCLES),
-        Pipeline::Asynchronous { depth } if loads.copied => {
-            let ahead = (latency + fetch) / (depth as f64 - 1.0);
-            latency + fetch + steps * (compute + meeting).max(fetch).max(ahead)
-        }
-        // The last step fetches nothing.
-        Pipeline::RegisterPrefetch | Pipeline::Asynchronous { .. } => {
-            latency + fetch + found + (steps - 1.0) * computed.max(latency + fetch) + products + steps * meeting
-        }
-    };
     let finish = shape.finish().expect("slices divide a thread's elements");
     let elements = (finish.rows * finish.columns) as f64;
     let finished = [(AxisClass::Row, finish.rows), (AxisClass::Column, finish.columns)];
     let places =
         loads.places + finished.map(|(class, count)| place_instructions(kernel, class, count)).iter().sum::<f64>();
     let before = latency + PLACE_CHAIN * DEPENDENT_CYCLES + issue_cycles(kernel, shape, places) / DEPENDENT_ISSUE;
-    let after = issue_cycles(kernel, shape, elements * (STORE_INSTRUCTIONS + loads.after)) / DEPENDENT_ISSUE;
+    let stored = STORE_INSTRUCTIONS / stored_at_once(kernel, shape) as f64;
+    let after = issue_cycles(kernel, shape, elements * (stored + loads.after)) / DEPENDENT_ISSUE;
     let in_turn = waits_behind_sums(kernel, (shape, finish)) * latency;
     before
         + loads.first
-        + loop_cycles
+        + loop_cycles(kernel, shape, &loads)
         + adding_cycles(kernel, shape)
         + after.max(kernel.transfer(kernel.counts.store_sectors))
         + in_turn
+}
+
+/// Elements that a thread stores at once: runs of columns, where they are neighbours in all that is stored.
+fn stored_at_once(kernel: &Kernel<'_>, shape: &ContractionShape) -> usize {
+    let body = kernel.body;
+    let contraction = Contraction::of(body).expect("the template is only chosen for contractions");
+    let Some(runs) = ColumnRuns::of(body, &contraction, shape, &kernel.params.tile) else { return 1 };
+    let are_neighbours = |(stage, own): (usize, &Stage)| {
+        element_of_output(body, stage).is_none_or(|element| runs.are_neighbours(&own.expr, &element))
+    };
+    if body.stages.iter().enumerate().all(are_neighbours) { runs.width } else { 1 }
+}
+
+/// The time of all steps.
+///
+/// - *Unpipelined*, a step's loads are issued while the first of them are under way, and nothing is multiplied meanwhile.
+/// - *Through registers*, the next step's loads are under way while a step multiplies, so a step takes no less than they do.
+///   Of the chain that leads to them, other warps' products hide a part.
+/// - *Copied*, the steps ahead are asked for before the first is there. In each step all warps meet, and the products of each
+///   stand behind its copies: these go through the data path before the reads of shared memory do.
+fn loop_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, loads: &SideLoads) -> f64 {
+    let (arch, latency) = (kernel.arch, kernel.arch.load_latency_cycles.value);
+    let (steps, fetch) = (steps(kernel, shape), step_fetch(kernel, shape));
+    let lines = kernel.counts.load_lines / kernel.tiles() / steps;
+    let issued = issue_cycles(kernel, shape, loads.instructions / DEPENDENT_ISSUE);
+    let reads = wavefronts(kernel, shape) * (shape.k_tile / shape.k_slices) as f64;
+    let step = |issued: f64, passes: f64| step_cycles(kernel, shape, (issued, passes));
+    let found = loads.named + loads.decoded + loads.evaluated;
+    let together = if shape.fetching_slices() > 1 { 0.0 } else { BARRIER_CYCLES };
+    let meeting = arch.shared_latency_cycles.value + together;
+    let fetched = latency + fetch.max(issued);
+    let beside = step(issued, reads + loads.passes + lines);
+    match shape.pipeline {
+        Pipeline::Unpipelined => {
+            let next = step(0.0, reads + loads.passes);
+            steps * (fetched + found + meeting + BARRIER_CYCLES) + beside + (steps - 1.0) * next
+        }
+        Pipeline::Asynchronous { depth } if loads.copied => {
+            let before = depth as f64 - 1.0;
+            let ahead = (latency + fetch) / before;
+            let products = step(0.0, 0.0).max(reads);
+            let own = issued + lines + loads.named + products + meeting;
+            latency + fetch + before * issued + steps * own.max(fetch).max(ahead)
+        }
+        // The last step fetches nothing.
+        Pipeline::RegisterPrefetch | Pipeline::Asynchronous { .. } => {
+            let own = loads.named + EXPOSED_CHAIN * loads.decoded + loads.evaluated + beside;
+            // What is computed of loads is computed before the products, so the loads are waited for.
+            let computed = if loads.evaluated > 0.0 { own + latency } else { own };
+            let next = computed.max(loads.decoded + latency + fetch);
+            fetched + found + (steps - 1.0) * next + beside + steps * meeting
+        }
+    }
 }
 
 /// Loads from memory that a thread waits for one after another behind its sums: one for all that is the same for a row or a
@@ -191,8 +230,10 @@ struct SideLoads {
     instructions: f64,
     /// Passes of the block's stores to shared memory.
     passes: f64,
-    /// Cycles from a step's first instruction to its last load, where places are decoded, guarded, or named by data.
-    chain: f64,
+    /// Cycles from a step's first instruction to its last load, where places are decoded or guarded.
+    decoded: f64,
+    /// The same where data name places.
+    named: f64,
     /// Cycles by which the first step's are more, where data name places that all steps read: elements loaded before are near.
     first: f64,
     /// Cycles from the loads of a step to its factors, where those are more than reads: products stand behind them.
@@ -215,7 +256,8 @@ impl SideLoads {
         let mut found = Self {
             instructions: 0.0,
             passes: 0.0,
-            chain: 0.0,
+            decoded: 0.0,
+            named: 0.0,
             first: 0.0,
             evaluated: 0.0,
             copied: contraction.is_copied(body, shape),
@@ -228,7 +270,6 @@ impl SideLoads {
         let in_one_row = reduction.last().is_none_or(|innermost| innermost.is_multiple_of(shape.k_tile));
         let is_whole = reduction.iter().product::<usize>().is_multiple_of(shape.k_tile);
         found.instructions += STEP_INSTRUCTIONS + decode;
-        let mut chain: f64 = 0.0;
         for class in [AxisClass::Row, AxisClass::Column] {
             let factor = contraction.factor(class);
             let side = SideLoad::new(body, &contraction, class, shape, &params.tile);
@@ -251,16 +292,16 @@ impl SideLoads {
             found.passes += trips * warps * width * side.store_conflicts();
             let checks = GUARD_INSTRUCTIONS * conditions as f64;
             if decode + checks + divided > 0.0 {
-                chain = chain.max(DEPENDENT_CYCLES * (decode + checks + divided + LOAD_INSTRUCTIONS));
+                let chain = decode + checks + divided + LOAD_INSTRUCTIONS;
+                found.decoded = found.decoded.max(DEPENDENT_CYCLES * chain);
             }
             let (fixed, anew) = named(expr, factor);
-            found.chain += trips * (fixed * (NEAR_CYCLES + CHECK_CYCLES) + anew * (latency + CHECK_CYCLES));
+            found.named += trips * (fixed * (NEAR_CYCLES + CHECK_CYCLES) + anew * (latency + CHECK_CYCLES));
             found.first += trips * fixed * (latency - NEAR_CYCLES);
             let in_turn = if branching(factor) > 0.0 { trips * width } else { 1.0 };
             found.evaluated += DEPENDENT_CYCLES * computed * in_turn;
             found.places += place_instructions(kernel, class, side.elements());
         }
-        found.chain += chain;
         found
     }
 }
@@ -319,21 +360,19 @@ fn step_fetch(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
     kernel.transfer(kernel.counts.load_sectors) / steps(kernel, shape)
 }
 
-/// Cycles of the products of one step, and of what brings the next.
+/// Cycles of the products of one step, with what is issued beside them and the passes through the data path meanwhile.
 ///
 /// They are those of multiply-adds, or of all instructions where those take longer. Added to them is the part of the
 /// data path's passes that they do not hide, which grows with the share of the time that the path is busy. Where all
 /// passes take longest, they count instead. The path takes loads and stores of shared memory, and the lines of global
 /// loads.
-fn step_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, side_loads: &SideLoads) -> f64 {
+fn step_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, (beside, passes): (f64, f64)) -> f64 {
     let threads = shape.block_size().threads();
     let points = shape.k_tile / shape.k_slices;
     let products = (shape.rows * shape.columns * points) as f64;
     let reads = shape.rows / shape.row_width() + shape.columns / shape.column_width;
     let loads = (reads * points) as f64;
-    let fetched = kernel.counts.load_lines / kernel.tiles() / steps(kernel, shape);
-    let passes = wavefronts(kernel, shape) * points as f64 + side_loads.passes + fetched;
-    let issue = issue_cycles(kernel, shape, products + loads + side_loads.instructions / DEPENDENT_ISSUE);
+    let issue = issue_cycles(kernel, shape, products + loads) + beside;
     let multiply_adds = products * threads as f64 / kernel.rates().multiply_adds_per_cycle;
     let busy = multiply_adds.max(issue);
     (busy + EXPOSED_PASSES * passes * passes / busy).max(passes)

@@ -9,6 +9,7 @@ use crate::template::pricing::Pricing;
 use std::ops::Add;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar, region};
+use warpweave_graph::types::TensorType;
 use warpweave_plan::template::Staged;
 
 use crate::cost::arch::GpuArch;
@@ -125,18 +126,20 @@ pub(crate) fn operand_bytes(body: &GroupBody, params: &ScheduleParams, boxes: &[
     });
     let ranges = box_ranges(body, boxes, &vec![0; body.tile_rank]).into_iter().chain(main);
     let mut read = vec![Regions::default(); body.operands.len()];
-    let mut sizes = vec![0; body.operands.len()];
+    let mut types = vec![None; body.operands.len()];
     for (stage, ranges) in body.staged.iter().chain(&body.stages).zip(ranges) {
         for (id, access) in stage.expr.reads.iter() {
             let StageSource::Operand(operand) = stage.sources[access.operand] else { continue };
-            sizes[operand] = stage.expr.operands[access.operand].element.bytes();
+            types[operand] = Some(&stage.expr.operands[access.operand]);
             region::input_region(&stage.expr, id, &ranges).into_iter().for_each(|region| read[operand].add(region));
         }
     }
-    let bytes = |(regions, size): (&Regions, usize)| {
-        regions.elements_in_runs_of((fewest / size.max(1)).max(1) as u64) * size as u64
+    let bytes = |(regions, ty): (&Regions, Option<&TensorType>)| {
+        let Some(TensorType { element, shape }) = ty else { return 0 };
+        let run = (fewest / element.bytes().max(1)).max(1) as u64;
+        regions.elements_in_runs_of(run, shape) * element.bytes() as u64
     };
-    read.iter().zip(sizes).map(bytes).sum()
+    read.iter().zip(types).map(bytes).sum()
 }
 
 /// Cycles of one phase of a block of this size.
