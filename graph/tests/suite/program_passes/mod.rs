@@ -1,0 +1,6 @@
+//! Rewrites of programs: what they change, and that values stay.
+
+mod common_reductions;
+mod phases;
+mod quantized_products;
+mod sorted_keys;
