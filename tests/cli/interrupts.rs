@@ -113,16 +113,24 @@ impl Running {
         assert!(sent.is_ok_and(|status| status.success()), "the process is there");
     }
 
+    /// Reads what it says until it tells that it stops.
+    fn until_it_answers(&mut self, said: &mut Vec<u8>) {
+        let stderr = self.process.stderr.as_mut().expect("it is piped");
+        let mut answer = [0; 1024];
+        while !String::from_utf8_lossy(said).contains("stopping") {
+            let length = stderr.read(&mut answer).expect("it can be read");
+            assert!(length > 0, "it ends without an answer");
+            said.extend_from_slice(&answer[..length]);
+        }
+    }
+
     /// Sends requests to end, each once the one before is answered: signals that wait together count as one. Its exit
     /// code, what it said, the bundles that it left, and how long it went on after the last.
     fn end_by(mut self, signals: &[&str]) -> (Option<i32>, String, Vec<String>, Duration) {
         let mut said = Vec::new();
         for (place, signal) in signals.iter().enumerate() {
             if place > 0 {
-                let mut answer = [0; 1024];
-                let stderr = self.process.stderr.as_mut().expect("it is piped");
-                let length = stderr.read(&mut answer).expect("it can be read");
-                said.extend_from_slice(&answer[..length]);
+                self.until_it_answers(&mut said);
             }
             self.signal(signal);
         }

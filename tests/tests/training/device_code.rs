@@ -1,6 +1,6 @@
 //! Training steps as device code, gated on what NVRTC makes of it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use warpweave::codegen::print::UnitSize;
 use warpweave::frontend::{ImportOptions, NameFilter};
@@ -12,16 +12,16 @@ use warpweave::{Build, Model};
 use warpweave_tests::suite::Suite;
 use warpweave_tests::{gates, models};
 
-const FIXTURES: [&str; 5] = ["mlp", "dlrm", "resnet", "lstm", "bert"];
+use super::fixtures::{MODELS, file};
 
 /// A trial a model.
 pub fn add(suite: &mut Suite) {
-    for model in FIXTURES {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("training").join(model).join("model.onnx");
+    for model in MODELS {
+        let path = file(model, "model.onnx");
         suite.trial(format!("step of {model} as sm_90a code"), move || check(&path));
     }
     for model in models::by_turns() {
-        let path = PathBuf::from(&model.path);
+        let path = model.path;
         suite.trial(format!("step of {} as sm_90a code", model.name), move || check(&path));
     }
 }

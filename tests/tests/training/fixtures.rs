@@ -1,6 +1,6 @@
 //! Losses and weights of whole models' training steps against PyTorch's.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use warpweave::graph::training::{Loss, Objective, Optimizer, StepOptions};
 use warpweave::runtime::session::Device;
@@ -8,7 +8,8 @@ use warpweave_tests::suite::Suite;
 
 use super::steps::{Noise, Steps, check};
 
-const MODELS: [&str; 5] = ["mlp", "dlrm", "resnet", "lstm", "bert"];
+/// The models, each in a folder with its results.
+pub(super) const MODELS: [&str; 5] = ["mlp", "dlrm", "resnet", "lstm", "bert"];
 const DEVICES: [Device; 4] = [Device::Reference, Device::Host, Device::Emulator, Device::Text];
 /// The name in the archives, the optimizer, its learning rate, and what it makes of noise.
 const OPTIMIZERS: [(&str, Optimizer, f64, Noise); 2] = [
@@ -20,10 +21,9 @@ const OPTIMIZERS: [(&str, Optimizer, f64, Noise); 2] = [
 pub fn add(suite: &mut Suite) {
     for model in MODELS {
         for (name, optimizer, rate, noise) in OPTIMIZERS {
-            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("training").join(model);
             let steps = Steps {
-                model: folder.join("model.onnx"),
-                archive: folder.join("steps.npz"),
+                model: file(model, "model.onnx"),
+                archive: file(model, "steps.npz"),
                 inputs: "in_".to_owned(),
                 target: "target".to_owned(),
                 results: format!("{name}_"),
@@ -43,4 +43,9 @@ pub fn add(suite: &mut Suite) {
             }
         }
     }
+}
+
+/// A file of a model.
+pub(super) fn file(model: &str, name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("training").join(model).join(name)
 }

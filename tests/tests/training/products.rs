@@ -1,7 +1,5 @@
 //! The multiply-adds of a step's products, as they are told.
 
-use std::path::Path;
-
 use warpweave::Model;
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::frontend::{ImportOptions, NameFilter};
@@ -14,7 +12,8 @@ use warpweave_tests::pipeline::compile;
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::suite::Suite;
 
-const MODELS: [&str; 5] = ["mlp", "dlrm", "resnet", "lstm", "bert"];
+use super::fixtures::{MODELS, file};
+
 const UNITS: usize = 8;
 /// How many more there may be: those of points beyond a tensor's edges, and of epilogues.
 const MOST_BEYOND: u64 = 4;
@@ -28,7 +27,7 @@ pub fn add(suite: &mut Suite) {
 
 /// The multiply-adds that contractions are said to have are what the emulator counts, but for what is beyond edges.
 fn check(model: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("training").join(model).join("model.onnx");
+    let path = file(model, "model.onnx");
     let loss = Objective::Loss(Loss::MeanSquaredError);
     let step = StepOptions { loss, output: None, optimizer: Optimizer::SGD, largest_norm: None };
     let request = TrainingRequest { step, learning_rate: 0.1, trainable: NameFilter::default() };

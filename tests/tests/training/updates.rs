@@ -1,7 +1,6 @@
 //! What updates of weights move through memory, and how many passes they take.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use warpweave::bench::OptimizerTraffic;
 use warpweave::frontend::{ImportOptions, NameFilter};
@@ -14,7 +13,8 @@ use warpweave::training::TrainingRequest;
 use warpweave::{Build, Model, TargetPart};
 use warpweave_tests::suite::Suite;
 
-const MODELS: [&str; 5] = ["mlp", "dlrm", "resnet", "lstm", "bert"];
+use super::fixtures::{MODELS, file};
+
 /// The optimizer, and how many tensors of a weight's size an update must read or write.
 const OPTIMIZERS: [(&str, Optimizer, u64); 4] = [
     ("plain", Optimizer::SGD, 3),
@@ -37,7 +37,7 @@ pub fn add(suite: &mut Suite) {
 }
 
 fn check(model: &str, (name, optimizer, least): (&str, Optimizer, u64)) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("training").join(model).join("model.onnx");
+    let path = file(model, "model.onnx");
     let loss = Objective::Loss(Loss::CROSS_ENTROPY);
     let step = StepOptions { loss, output: None, optimizer, largest_norm: None };
     let request = TrainingRequest { step, learning_rate: 0.1, trainable: NameFilter::default() };

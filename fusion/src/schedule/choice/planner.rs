@@ -35,6 +35,9 @@ use warpweave_plan::streams::polls::Polls;
 use warpweave_plan::streams::prefetch;
 use warpweave_plan::streams::prefetch::Prefetching;
 
+/// The share of an rTask's price that a shorter dispatch takes off at most: the least prices are little more than the dispatch.
+const MOST_SAVED: f64 = 0.5;
+
 /// A partition whose kernels are chosen, with everything that its plans share.
 pub(crate) struct Planner<'a> {
     options: &'a PlanOptions,
@@ -98,7 +101,7 @@ impl<'a> Planner<'a> {
         let kernels = distinct_kernels(operators.values());
         for operator in operators.values_mut() {
             let dispatch = cost.dispatch_microseconds(&operator.body, &operator.params, kernels);
-            operator.task_microseconds += dispatch.max(-0.5 * operator.task_microseconds);
+            operator.task_microseconds += dispatch.max(-MOST_SAVED * operator.task_microseconds);
             operator.task_microseconds += cost
                 .tags_microseconds(tagged_values::tags_of_task(operator, &memory), operator.tasks())
                 + cost.polls_microseconds(tagged_values::polls_in_turn(operator, &memory));

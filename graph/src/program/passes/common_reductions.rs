@@ -7,8 +7,8 @@ use super::uses::Uses;
 use crate::expr::TensorExpr;
 use crate::program::{Definition, Statement, TensorId, TensorProgram};
 
-/// The program with every reduction that another one equals read from that one. What is cheap to compute anew stays, and so do
-/// outputs and what states become.
+/// Takes equal reductions of equal operands once, and lets all readers read that one. Expressions without a reduction stay, since
+/// computing them again is cheap. Outputs and the next values of states stay, too.
 pub fn share_reductions(program: &TensorProgram) -> TensorProgram {
     let uses = Uses::of(program);
     let mut builder = Rebuild::new(program);

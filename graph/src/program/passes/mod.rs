@@ -55,11 +55,11 @@ const fn both(name: &'static str, pass: Pass) -> NamedPass {
 /// The name of the pass that plans cannot do without.
 pub const CONCAT_PLACEMENT: &str = "concat_placement";
 
-/// The passes in the order in which they run. Sums may be taken in another order, and of dequantised bytes in integers;
-/// otherwise values are unchanged.
+/// The passes in the order in which they run. Sums may be taken in another order, of dequantised bytes in integers, and
+/// without products with the zeros between strides; otherwise values are unchanged.
 pub const PASSES: [NamedPass; 13] = [
     NamedPass { name: "key_sorting", of_gpus: None, of_processors: Some(sort_keys) },
-    NamedPass { name: "phase_splitting", of_gpus: Some(phases_of_many), of_processors: Some(phases) },
+    NamedPass { name: "phase_splitting", of_gpus: Some(phases_of_gpus), of_processors: Some(phases_of_processors) },
     NamedPass { name: "view_inlining", of_gpus: Some(inline_views), of_processors: Some(inline_lines) },
     both("common_reductions", share_reductions),
     both("quantized_products", quantized_products),
@@ -73,15 +73,16 @@ pub const PASSES: [NamedPass; 13] = [
     both(CONCAT_PLACEMENT, concat_placement),
 ];
 
-/// Products that a device computes while a result more goes through memory, as phases do before they are laid in order.
-const WORTH_A_RESULT: usize = 8;
+/// Products per result from which splitting a sum into phases pays on a GPU. Phases are written to memory and read again in
+/// the order of positions, which takes about as long as so many products.
+const PRODUCTS_PER_PHASE_RESULT: usize = 8;
 
-fn phases_of_many(program: &TensorProgram) -> TensorProgram {
-    split_phases(program, WORTH_A_RESULT)
+fn phases_of_gpus(program: &TensorProgram) -> TensorProgram {
+    split_phases(program, PRODUCTS_PER_PHASE_RESULT)
 }
 
-/// A processor's vectors take no part of a line.
-fn phases(program: &TensorProgram) -> TensorProgram {
+/// Splitting always pays on a processor: its vectors compute the products with zero, too.
+fn phases_of_processors(program: &TensorProgram) -> TensorProgram {
     split_phases(program, 1)
 }
 

@@ -14,8 +14,9 @@ use crate::expr::{
 use crate::program::{Definition, ProgramBuilder, TensorId, TensorProgram};
 use crate::types::{MAX_RANK, Shape};
 
-/// The program with sums through a stride over the taps of each position's phase alone, where that leaves out `fewest` products
-/// a position. What is left out are products with zero.
+/// Rewrites every sum through a stride so that each position sums the taps of its phase alone, where that leaves out at least
+/// `fewest` products per position. Products with zero are left out, so a value changes only where the other factor is infinite
+/// or NaN.
 pub fn split_phases(program: &TensorProgram, fewest: usize) -> TensorProgram {
     let mut builder = Rebuild::new(program);
     for statement in program.statements.values() {
