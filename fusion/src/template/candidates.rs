@@ -15,6 +15,9 @@ use warpweave_plan::template::tile::ScheduleParams;
 /// Points a thread of the large tiles that a processor's threads take.
 const LARGE: [usize; 3] = [8, 16, 64];
 
+/// Points of the small tiles, for what several threads share.
+const SMALL: [usize; 2] = [64, 128];
+
 /// Rows of the large tiles of reductions.
 const LARGE_ROWS: [usize; 3] = [32, 64, 128];
 
@@ -34,11 +37,14 @@ fn large_elementwise(body: &GroupBody) -> impl Iterator<Item = ScheduleParams> {
     let own = (0..body.stages.len()).any(|stage| !body.extra_axes(stage).is_empty());
     let is_pointwise = body.procedure().is_none() && body.reductions().count() <= 1 && !own && body.staged.is_empty();
     let all: Vec<usize> = (0..extents.len()).collect();
-    LARGE.into_iter().filter(move |_| is_pointwise).map(move |per_thread| {
-        let template = Pointwise::strided(per_thread);
-        let tile = fill(&extents, &all, template.block_size().threads() * per_thread);
-        ScheduleParams { template: Template::Pointwise(template), tile }
-    })
+    let choice = move |per_thread: usize, points: usize| {
+        let tile = fill(&extents, &all, points);
+        ScheduleParams { template: Template::Pointwise(Pointwise::strided(per_thread)), tile }
+    };
+    let threads = Pointwise::strided(1).block_size().threads();
+    let large = LARGE.into_iter().map(move |per_thread| (per_thread, threads * per_thread));
+    let points = SMALL.into_iter().map(|points| (1, points)).chain(large).filter(move |_| is_pointwise);
+    points.map(move |(per_thread, points)| choice(per_thread, points))
 }
 
 /// The choices of the templates without a shared-memory stage.

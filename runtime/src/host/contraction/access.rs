@@ -223,6 +223,11 @@ impl Access {
         self.numbers().map(|number| number.piece(axis)).fold(0, common_divisor)
     }
 
+    /// The axes that it has a number for.
+    pub(super) fn axes(&self) -> usize {
+        self.position.parts.len()
+    }
+
     /// Whether everything is linear along a whole axis.
     pub(super) fn is_linear_along(&self, axis: usize) -> bool {
         self.numbers().all(|number| number.parts[axis].starts.len() <= 1)

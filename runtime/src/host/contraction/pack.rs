@@ -159,6 +159,7 @@ fn copy(access: &Access, memory: &Memory, position: i64, strides: Strides, steps
         (12, 1) => copy_rows::<12>(source, step_stride, own, lane, out),
         (6, 1) => copy_rows::<6>(source, step_stride, own, lane, out),
         (4, 1) => copy_rows::<4>(source, step_stride, own, lane, out),
+        (1, _) if (own, step_stride) == (1, 1) => out.copy_from_slice(&source[..out.len()]),
         (1, _) => {
             for (step, out) in out.chunks_exact_mut(own).enumerate() {
                 out[lane] = source[step * step_stride];
@@ -171,9 +172,13 @@ fn copy(access: &Access, memory: &Memory, position: i64, strides: Strides, steps
             }
         }
         _ if step_stride == 1 => {
-            for at in 0..lanes {
-                let source = &source[at * lane_stride..][..steps];
-                out.chunks_exact_mut(own).zip(source).for_each(|(out, value)| out[lane + at] = *value);
+            let mut at = 0;
+            while at < lanes {
+                let source = &source[at * lane_stride..];
+                at += match lanes - at {
+                    4.. => transpose::<4>(source, lane_stride, own, lane + at, out),
+                    _ => transpose::<1>(source, lane_stride, own, lane + at, out),
+                };
             }
         }
         _ => {
@@ -193,6 +198,19 @@ fn copy_rows<const LENGTH: usize>(source: &[f32], stride: usize, own: usize, lan
         let row: &[f32; LENGTH] = source[step * stride..][..LENGTH].try_into().expect("as long as asked for");
         out[lane..][..LENGTH].copy_from_slice(row);
     }
+}
+
+/// Copies `LANES` elements of all steps, whose steps lie side by side; returns their number.
+fn transpose<const LANES: usize>(source: &[f32], stride: usize, own: usize, lane: usize, out: &mut [f32]) -> usize {
+    let steps = out.len() / own;
+    let rows: [&[f32]; LANES] = std::array::from_fn(|at| &source[at * stride..][..steps]);
+    for (step, out) in out.chunks_exact_mut(own).enumerate() {
+        let out = &mut out[lane..][..LANES];
+        for at in 0..LANES {
+            out[at] = rows[at][step];
+        }
+    }
+    LANES
 }
 
 /// The same for elements of other types, in descending order, or outside of memory.

@@ -40,7 +40,11 @@ pub(super) enum Operation {
 
 /// All that an operator computes of its sums. Truth values are 0 and 1.
 #[derive(Clone, Debug)]
-pub(super) struct Program(Vec<Operation>);
+pub(super) struct Program {
+    operations: Vec<Operation>,
+    /// Per axis of tiles, whether all that is read and written lies on lines along it.
+    linear: Box<[bool]>,
+}
 
 /// Neighbouring elements along an axis, or rows of them.
 pub(super) struct Chunk<'c> {
@@ -130,31 +134,40 @@ impl Program {
                 operations.push(Operation::Store(value, output));
             }
         }
-        (operations.len() <= MOST_SLOTS).then_some(Self(operations))
+        let linear = lines(&operations);
+        (operations.len() <= MOST_SLOTS).then_some(Self { operations, linear })
     }
 
     /// Its operations, each after those whose values it takes.
     pub(super) fn operations(&self) -> &[Operation] {
-        &self.0
+        &self.operations
     }
 
     /// Whether an axis and the one inside of it, over `extent` values, are like one axis to all that is read and written.
     pub(super) fn merges(&self, outer: usize, inner: usize, extent: i64) -> bool {
-        self.0.iter().all(|operation| match operation {
-            Operation::Read(access) | Operation::Store(_, access) => access.merges(outer, inner, extent),
-            _ => true,
-        })
+        accesses(&self.operations).all(|access| access.merges(outer, inner, extent))
     }
 }
 
 impl Program {
     /// Whether all that is read and written lies on lines along an axis.
     pub(super) fn is_linear_along(&self, axis: usize) -> bool {
-        self.0.iter().all(|operation| match operation {
-            Operation::Read(access) | Operation::Store(_, access) => access.is_linear_along(axis),
-            _ => true,
-        })
+        self.linear[axis]
     }
+}
+
+/// What operations read and write.
+fn accesses(operations: &[Operation]) -> impl Iterator<Item = &Access> {
+    operations.iter().filter_map(|operation| match operation {
+        Operation::Read(access) | Operation::Store(_, access) => Some(access),
+        _ => None,
+    })
+}
+
+/// Per axis that all accesses have, whether everything is linear along it.
+fn lines(operations: &[Operation]) -> Box<[bool]> {
+    let axes = accesses(operations).map(Access::axes).min().unwrap_or(0);
+    (0..axes).map(|axis| accesses(operations).all(|access| access.is_linear_along(axis))).collect()
 }
 
 /// Whether values of an element type are computed as singles.
@@ -216,9 +229,9 @@ impl Registers {
     pub(super) fn run(&mut self, program: &Program, chunk: &Chunk, memory: &Memory) {
         let count = chunk.sums.len();
         let Self { values: registers, processor, .. } = self;
-        registers.resize(registers.len().max(program.0.len() * Self::LENGTH), 0.0);
+        registers.resize(registers.len().max(program.operations.len() * Self::LENGTH), 0.0);
         let mut places = [Place::One(0.0); MOST_SLOTS];
-        for (slot, operation) in program.0.iter().enumerate() {
+        for (slot, operation) in program.operations.iter().enumerate() {
             let (before, after) = registers.split_at_mut(slot * Self::LENGTH);
             let out = &mut after[..count];
             let value = |slot: Slot| match places[slot] {
