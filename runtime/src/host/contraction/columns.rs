@@ -2,15 +2,26 @@
 
 use crate::host::memory::Singles;
 
+/// Singles of a line of a cache.
+pub(super) const LINE: usize = 16;
+
 /// The columns that a panel of rows is multiplied with.
 #[derive(Clone, Copy)]
 pub(in crate::host) enum Columns<'c> {
-    /// Panels one after another, each with the elements of every step side by side.
-    Packed(&'c [f32]),
+    /// Panels one after another.
+    Packed(Packed<'c>),
     /// Panels side by side where they lie.
     Placed(Placed<'c>),
     /// Half a panel where it lies.
     Half(Placed<'c>),
+}
+
+/// Panels one after another, each with the elements of every step side by side.
+#[derive(Clone, Copy)]
+pub(in crate::host) struct Packed<'c> {
+    pub(in crate::host) panels: &'c [f32],
+    /// What is multiplied later: a line of it is brought near at each step.
+    pub(in crate::host) later: &'c [f32],
 }
 
 /// Neighbouring columns that lie side by side at every step.
@@ -33,22 +44,43 @@ pub(super) trait Source<const COLUMNS: usize>: Copy {
     fn panel(self, number: usize, steps: usize) -> Self;
     /// The elements of the first panel at a step.
     fn at(&self, step: usize) -> &[f32; COLUMNS];
+    /// What is brought near at a step.
+    fn later(&self, step: usize) -> Option<*const f32>;
 }
 
-impl<const COLUMNS: usize> Source<COLUMNS> for &[[f32; COLUMNS]] {
+/// Packed panels, a step after another.
+#[derive(Clone, Copy)]
+pub(super) struct Steps<'c, const COLUMNS: usize> {
+    steps: &'c [[f32; COLUMNS]],
+    later: &'c [f32],
+}
+
+impl<'c, const COLUMNS: usize> From<Packed<'c>> for Steps<'c, COLUMNS> {
+    #[inline(always)]
+    fn from(Packed { panels, later }: Packed<'c>) -> Self {
+        Self { steps: panels.as_chunks().0, later }
+    }
+}
+
+impl<const COLUMNS: usize> Source<COLUMNS> for Steps<'_, COLUMNS> {
     #[inline(always)]
     fn panels(self, steps: usize) -> usize {
-        self.len().checked_div(steps).unwrap_or(0)
+        self.steps.len().checked_div(steps).unwrap_or(0)
     }
 
     #[inline(always)]
     fn panel(self, number: usize, steps: usize) -> Self {
-        &self[number * steps..][..steps]
+        Self { steps: &self.steps[number * steps..][..steps], ..self }
     }
 
     #[inline(always)]
     fn at(&self, step: usize) -> &[f32; COLUMNS] {
-        &self[step]
+        &self.steps[step]
+    }
+
+    #[inline(always)]
+    fn later(&self, step: usize) -> Option<*const f32> {
+        (step * LINE < self.later.len()).then(|| self.later.as_ptr().wrapping_add(step * LINE))
     }
 }
 
@@ -66,5 +98,10 @@ impl<const COLUMNS: usize> Source<COLUMNS> for Placed<'_> {
     #[inline(always)]
     fn at(&self, step: usize) -> &[f32; COLUMNS] {
         self.singles.at(self.first + self.offsets[step])
+    }
+
+    #[inline(always)]
+    fn later(&self, _step: usize) -> Option<*const f32> {
+        None
     }
 }

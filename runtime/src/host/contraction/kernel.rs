@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::columns::{Columns, Placed, Source};
+use super::columns::{Columns, Placed, Source, Steps};
 use crate::host::simd::Vector;
 
 /// Most rows of a panel, whatever the processor.
@@ -72,9 +72,8 @@ fn of_any_columns<
     product: &mut PanelProduct<'_>,
 ) {
     match product.columns {
-        Columns::Packed(panels) => {
-            let (panels, _) = panels.as_chunks::<COLUMNS>();
-            of_any_rows::<V, &[[f32; COLUMNS]], WIDTH, COLUMNS, ROWS>(product, panels);
+        Columns::Packed(packed) => {
+            of_any_rows::<V, Steps<'_, COLUMNS>, WIDTH, COLUMNS, ROWS>(product, packed.into());
         }
         Columns::Placed(placed) => of_any_rows::<V, Placed<'_>, WIDTH, COLUMNS, ROWS>(product, placed),
         Columns::Half(placed) => of_any_rows::<V, Placed<'_>, HALF_WIDTH, HALF, ROWS>(product, placed),
@@ -163,6 +162,9 @@ fn block<
     let mut step = 0;
     while step < rows.len() {
         let row = &rows[step];
+        if let Some(later) = panels[0].later(step) {
+            V::fetch(later);
+        }
         let mut panel = 0;
         while panel < PANELS {
             let column = panels[panel].at(step);
@@ -250,6 +252,7 @@ mod x86 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::columns::Packed;
     use super::*;
     use crate::host::memory::Singles;
 
@@ -303,7 +306,7 @@ mod tests {
             let width = kernels.columns;
             let columns = |block: usize, multiply: &mut dyn FnMut(Columns<'_>)| {
                 let packed: Vec<f32> = (0..panels * width * steps).map(|at| value(block + 5, at)).collect();
-                multiply(Columns::Packed(&packed));
+                multiply(Columns::Packed(Packed { panels: &packed, later: &packed[..packed.len() / 3] }));
             };
             let element = |block: usize, step: usize, column: usize| {
                 value(block + 5, (column / width * steps + step) * width + column % width)

@@ -3,7 +3,7 @@
 use std::ops::Range as Numbers;
 
 use super::blocked::{Blocked, Scratch, Tile};
-use super::columns::{Columns, Placed};
+use super::columns::{Columns, LINE, Packed, Placed};
 use super::kernel::{Kernels, PanelProduct};
 use super::pack::pack;
 use super::placement::Placement;
@@ -192,6 +192,12 @@ impl<'p> Product<'p> {
         Self { kernels, row_panels, rows, steps: block.len(), sums: &mut sums[..rows * stride], stride, begins }
     }
 
+    /// Whether panels of columns are multiplied several times. All but the first time they come from a near cache, and there is time
+    /// to bring the next one.
+    fn has_passes(&self) -> bool {
+        self.rows > self.kernels.rows
+    }
+
     /// Whether all panels of columns are multiplied at once.
     fn is_flat(&self) -> bool {
         self.rows <= 2
@@ -201,8 +207,10 @@ impl<'p> Product<'p> {
     fn with_panels(&mut self, panels: &[f32], first: usize) {
         let (width, steps) = (self.kernels.columns, self.steps);
         let together = if self.is_flat() { panels.len() } else { width * steps };
-        for (number, panels) in panels.chunks_exact(together.max(1)).enumerate() {
-            self.with(Columns::Packed(panels), first + number * width);
+        for (number, own) in panels.chunks_exact(together.max(1)).enumerate() {
+            let later = &panels[(number + 1) * together..];
+            let later = if self.has_passes() { &later[..later.len().min(together)] } else { &[] };
+            self.with(Columns::Packed(Packed { panels: own, later }), first + number * width);
         }
     }
 
@@ -230,7 +238,7 @@ impl<'p> Product<'p> {
     }
 
     /// Multiplies all rows with columns, which give the sums of columns from `first` on.
-    fn with(&mut self, columns: Columns<'_>, first: usize) {
+    fn with(&mut self, mut columns: Columns<'_>, first: usize) {
         let Self { kernels, row_panels, rows, steps, stride, begins, .. } = *self;
         for row in (0..rows).step_by(kernels.rows) {
             let count = kernels.rows.min(rows - row);
@@ -243,6 +251,9 @@ impl<'p> Product<'p> {
                 stride,
                 begins,
             });
+            if let Columns::Packed(Packed { later, .. }) = &mut columns {
+                *later = &later[later.len().min(steps * LINE)..];
+            }
         }
     }
 }
