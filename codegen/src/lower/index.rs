@@ -26,6 +26,9 @@ pub(crate) fn emit_index(
     let mut sum: Option<Expression> = None;
     for (atom, coefficient) in index.terms() {
         let value = emit_atom(emitter, expr, atom, at)?;
+        if value == Expression::i32(0) {
+            continue;
+        }
         let term = match coefficient {
             1 => value,
             other => {

@@ -233,8 +233,8 @@ impl<'l> Loop<'l> {
         let is_first = step == Expression::i32(0) && length > 0;
         let reached = || self.length.clone().filter(|_| !is_first).map(|length| less(first, length));
         Ok(match length.is_multiple_of(k_tile) {
-            true => Step { axes, extents, first, origin, exists: reached(), length: None, tile },
-            false => Step { axes, extents, first, origin, exists: None, length: self.length.as_ref(), tile },
+            true => Step { axes, first, origin, exists: reached(), length: None, tile },
+            false => Step { axes, first, origin, exists: None, length: self.length.as_ref(), tile },
         })
     }
 

@@ -2,6 +2,7 @@
 
 use warpweave_graph::expr::{AxisId, Index, Scalar};
 use warpweave_plan::body::{GroupBody, StageSource};
+use warpweave_plan::template::contraction::joined::JoinedReduction;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::contraction::tile_load::{Fetch, RowLayout, SideLoad, plain_read};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
@@ -40,12 +41,13 @@ pub(crate) struct Side<'a> {
     thread: LocalId,
     /// The first of its slice's points in a step; absent where the block fetches together.
     slice: Option<LocalId>,
+    /// The reduction as it walks it.
+    reduction: JoinedReduction,
 }
 
 /// A step along the reduction.
 pub(crate) struct Step<'s> {
     pub(crate) axes: &'s [AxisId],
-    pub(crate) extents: &'s [usize],
     /// Its first point.
     pub(crate) first: LocalId,
     /// The coordinates of its first point, where its points differ in the innermost axis alone.
@@ -58,18 +60,27 @@ pub(crate) struct Step<'s> {
 }
 
 impl Step<'_> {
-    /// The coordinates along the reduction of the point that is `in_step` behind the first.
-    fn coordinates(&self, emitter: &mut Emitter, in_step: &Expression) -> Result<Vec<Expression>, LowerError> {
+    /// The coordinates along the reduction of the point that is `in_step` behind the first, for a factor that walks it so.
+    fn coordinates(
+        &self,
+        emitter: &mut Emitter,
+        reduction: &JoinedReduction,
+        in_step: &Expression,
+    ) -> Result<Vec<Expression>, LowerError> {
+        let mut found = vec![Expression::i32(0); self.axes.len()];
         match &self.origin {
-            None => decode_box(emitter, self.extents, add(self.first, in_step.clone())),
-            Some(origin) => {
-                let mut found = origin.clone();
+            Some(origin) if reduction.extents.len() > 1 => {
+                found.clone_from(origin);
                 if let Some(innermost) = found.last_mut() {
                     *innermost = add(innermost.clone(), in_step.clone());
                 }
-                Ok(found)
+            }
+            _ => {
+                let parts = decode_box(emitter, &reduction.extents, add(self.first, in_step.clone()))?;
+                reduction.positions.iter().zip(parts).for_each(|(position, part)| found[*position] = part);
             }
         }
+        Ok(found)
     }
 
     /// Whether that point is one of the reduction; absent if it is whenever the step's first is.
@@ -114,6 +125,7 @@ impl<'a> Side<'a> {
             stages_operands: stages_operands(body, factor),
             thread,
             slice,
+            reduction: reduction_of(emitter, contraction, class),
         };
         side.inside = side.decode(emitter, tile)?;
         Ok(side)
@@ -283,7 +295,7 @@ impl<'a> Side<'a> {
         for (axis, array) in self.axes.iter().zip(&self.coordinates) {
             axes[*axis] = Expression::Element(*array, Box::new(slot.clone()));
         }
-        let inner = step.coordinates(emitter, in_step)?;
+        let inner = step.coordinates(emitter, &self.reduction, in_step)?;
         for (axis, coordinate) in step.axes.iter().zip(inner) {
             axes[warpweave_graph::arena::Id::index(*axis)] = coordinate;
         }
@@ -325,6 +337,15 @@ impl<'a> Side<'a> {
         let base = scaled(buffer.clone(), self.load.words());
         emitter.bind(ScalarType::I32, base)
     }
+}
+
+/// The reduction as a factor walks it in memory.
+fn reduction_of(emitter: &Emitter, contraction: &Contraction, class: AxisClass) -> JoinedReduction {
+    let body = emitter.body();
+    JoinedReduction::new(body, contraction, class, |operand, read| {
+        let layout = &emitter.memory.tensors[body.operands[operand]].layout;
+        Index::linear(&read.index, &layout.strides, 0)
+    })
 }
 
 /// Whether a factor of the first stage reads from shared memory.

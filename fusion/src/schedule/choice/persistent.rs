@@ -162,7 +162,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// The most promising of these partitions, then of it with tags and without, then of it in finer parts and as it is; with
+    /// The most promising of these partitions and the given one with tags, then of it with tags and without, then of it in finer parts and as it is; with
     /// rough microseconds. Where the last two are close, both.
     fn promising(
         &self,
@@ -171,6 +171,8 @@ impl<'a> Search<'a> {
         (by, taggings): (Tagging, &[Tagging]),
     ) -> Vec<(f64, Planner<'a>)> {
         let roughly = |(partition, tagging): &(Partition, Tagging)| Some(self.planner(partition, *tagging)?.roughly());
+        let own = taggings.contains(&Tagging::Sums).then(|| (partition.clone(), Tagging::Sums));
+        let others: Vec<(Partition, Tagging)> = others.into_iter().chain(own).collect();
         let mut best = fastest(others.par_iter().filter_map(roughly).collect());
         let is_by_counters = best.as_ref().map_or(by, |(_, other)| other.tagging) == Tagging::Nothing;
         if is_by_counters && taggings.contains(&Tagging::Sums) {

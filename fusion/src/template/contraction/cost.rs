@@ -21,6 +21,7 @@ use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::contraction::column_runs::ColumnRuns;
+use warpweave_plan::template::contraction::joined::JoinedReduction;
 use warpweave_plan::template::contraction::shape::Pipeline;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Finish};
 use warpweave_plan::template::contraction::tile_load::SideLoad;
@@ -265,15 +266,16 @@ impl SideLoads {
             after: epilogue.chain(later).sum(),
         };
         let reduction: Vec<usize> = expr.reduced().map(|axis| expr.axes[axis].extent).collect();
-        let decode = reduction.len().saturating_sub(1) as f64 * DIVISION_INSTRUCTIONS;
+        let of_axes = |axes: usize| axes.saturating_sub(1) as f64 * DIVISION_INSTRUCTIONS;
         // Where a step goes beyond the innermost axis, each fetch finds its own point.
         let in_one_row = reduction.last().is_none_or(|innermost| innermost.is_multiple_of(shape.k_tile));
         let is_whole = reduction.iter().product::<usize>().is_multiple_of(shape.k_tile);
-        found.instructions += STEP_INSTRUCTIONS + decode;
+        found.instructions += STEP_INSTRUCTIONS + of_axes(reduction.len());
         for class in [AxisClass::Row, AxisClass::Column] {
             let factor = contraction.factor(class);
             let side = SideLoad::new(body, &contraction, class, shape, &params.tile);
             let reads = expr.reads_of(factor);
+            let decode = of_axes(joined_axes(body, &contraction, class));
             let conditions: usize = reads.iter().map(|read| expr.reads[*read].guard.conditions().len()).sum();
             let divided = reads.iter().map(|read| divisions(expr, *read)).sum::<usize>() as f64 * DIVISION_INSTRUCTIONS;
             let (trips, width) = (side.trips() as f64, side.width as f64);
@@ -304,6 +306,13 @@ impl SideLoads {
         }
         found
     }
+}
+
+/// Axes along which a factor walks the reduction.
+fn joined_axes(body: &GroupBody, contraction: &Contraction, class: AxisClass) -> usize {
+    let operands = &body.stages[0].expr.operands;
+    let element = |_: usize, read: &Read| Index::linear(&read.index, &operands[read.operand].shape.strides(), 0);
+    JoinedReduction::new(body, contraction, class, element).extents.len()
 }
 
 /// Instructions that find the places of so many rows, or columns, of the tile. Where the tile lies along several of their

@@ -1,6 +1,7 @@
 //! Recognises sums of products of two factors: matrix products and convolutions, of singles and of 32-bit integers.
 
 pub mod column_runs;
+pub mod joined;
 pub mod operand_staging;
 pub mod rules;
 pub mod shape;
