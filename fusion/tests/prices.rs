@@ -4,6 +4,8 @@
 mod counted;
 #[path = "prices/dispatch.rs"]
 mod dispatch;
+#[path = "prices/joined.rs"]
+mod joined;
 #[path = "prices/named.rs"]
 mod named;
 #[path = "prices/points.rs"]
