@@ -1,6 +1,6 @@
 //! What a group costs on the host back end.
 
-use crate::template::candidates::{candidates, large_candidates};
+use crate::template::candidates::{candidates, thread_candidates};
 use crate::template::contraction::host_tiles::host_tiles;
 use crate::template::pricing;
 use warpweave_graph::expr::{BinaryOp, Reducer, Scalar, TensorExpr};
@@ -50,7 +50,7 @@ impl KernelCost for HostCost {
 
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
         let priced =
-            candidates(body).into_iter().chain(large_candidates(body)).chain(host_tiles(body, &self.arch)).map(
+            candidates(body).into_iter().chain(thread_candidates(body)).chain(host_tiles(body, &self.arch)).map(
                 |params| {
                     let time = self.microseconds(program, body, &params);
                     (params, time)

@@ -21,18 +21,18 @@ const SMALL: [usize; 2] = [64, 128];
 /// Rows of the large tiles of reductions.
 const LARGE_ROWS: [usize; 3] = [32, 64, 128];
 
-/// Choices with large tiles.
-pub fn large_candidates(body: &GroupBody) -> impl Iterator<Item = ScheduleParams> {
+/// Choices for the threads of a processor: tiles that are larger or smaller than those of a GPU's blocks.
+pub fn thread_candidates(body: &GroupBody) -> impl Iterator<Item = ScheduleParams> {
     let extents = body.tile_extents();
     let all: Vec<usize> = (0..extents.len()).collect();
     let reduces = body.procedure().is_none() && body.reductions().count() > 0 && body.staged.is_empty();
     let rows = LARGE_ROWS.into_iter().filter(|_| reduces);
     let rows = rows.map(|rows| fill(&extents, &all, rows)).collect::<Vec<_>>().into_iter();
-    rows.map(|tile| ScheduleParams { template: Template::Row(RowThreads::Warp), tile }).chain(large_elementwise(body))
+    rows.map(|tile| ScheduleParams { template: Template::Row(RowThreads::Warp), tile }).chain(thread_elementwise(body))
 }
 
-/// Element-wise choices with large tiles.
-fn large_elementwise(body: &GroupBody) -> impl Iterator<Item = ScheduleParams> {
+/// The same of what is computed element by element.
+fn thread_elementwise(body: &GroupBody) -> impl Iterator<Item = ScheduleParams> {
     let extents = body.tile_extents();
     let own = (0..body.stages.len()).any(|stage| !body.extra_axes(stage).is_empty());
     let is_pointwise = body.procedure().is_none() && body.reductions().count() <= 1 && !own && body.staged.is_empty();

@@ -162,8 +162,8 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// The most promising of these partitions and the given one with tags, then of it with tags and without, then of it in finer parts and as it is; with
-    /// rough microseconds. Where the last two are close, both.
+    /// The most promising of these partitions and of the given one with tags, then of it with tags and without, then of it in finer
+    /// parts and as it is; with rough microseconds. Where the last two are close, both.
     fn promising(
         &self,
         others: Vec<(Partition, Tagging)>,

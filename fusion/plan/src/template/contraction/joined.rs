@@ -1,6 +1,6 @@
 //! Reduced axes that are one axis to a factor: those along which it reads on without a gap.
 
-use warpweave_graph::expr::{AxisId, Index, Read, Scalar, TensorExpr};
+use warpweave_graph::expr::{AxisId, Index, Read, Scalar};
 
 use crate::body::{GroupBody, StageSource};
 use crate::template::contraction::{AxisClass, Contraction};
@@ -16,8 +16,9 @@ pub struct JoinedReduction {
 }
 
 impl JoinedReduction {
-    /// That of the factor of a class. `element` says where a read of a tensor in memory lies, as a number of its axes; none of other
-    /// reads, of which nothing is joined.
+    /// That of the factor of a class. `element` says at which element of a tensor in memory a read is, as a number that follows from the
+    /// axes; its first argument is the position of the operand among those of the body. Of a factor that reads anything else no axes
+    /// are joined.
     pub fn new(
         body: &GroupBody,
         contraction: &Contraction,
@@ -32,7 +33,8 @@ impl JoinedReduction {
             let extent = expr.axes[axis].extent;
             let goes_on = |outer: AxisId| {
                 let numbers = numbers.as_ref()?;
-                Some(numbers.iter().all(|number| are_one(expr, number, outer, axis)))
+                let is_one = |number: &Index| number.coefficient(outer) == number.coefficient(axis) * extent as i64;
+                Some(numbers.iter().all(is_one))
             };
             let outer = position.checked_sub(1).map(|before| axes[before]);
             match (joined.extents.last_mut(), joined.positions.last_mut()) {
@@ -66,10 +68,4 @@ fn numbers(body: &GroupBody, factor: &Scalar, element: impl Fn(usize, &Read) -> 
         }
     });
     found.iter().all(Index::is_affine).then_some(found)
-}
-
-/// Whether a step along the outer axis is to a number what all steps along the inner axis are.
-fn are_one(expr: &TensorExpr, number: &Index, outer: AxisId, inner: AxisId) -> bool {
-    let step = number.coefficient(inner) * expr.axes[inner].extent as i64;
-    number.coefficient(outer) == step || expr.axes[outer].extent == 1
 }
