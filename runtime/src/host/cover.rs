@@ -4,6 +4,7 @@
 //! neighbouring windows have at a tap lie side by side.
 
 use std::ops::Range as Numbers;
+use std::sync::OnceLock;
 
 use super::memory::Singles;
 use super::simd::{Places, Vector};
@@ -30,6 +31,15 @@ pub(in crate::host) struct Cover {
     pub(in crate::host) pitch: usize,
     pub(in crate::host) rows: Covered,
     pub(in crate::host) columns: Covered,
+    /// Where elements are, as the lines that were copied first have them.
+    places: OnceLock<KnownPlaces>,
+}
+
+/// Where elements of planes are, if they are few without a gap, by the distance of rows and the steps of lines.
+struct KnownPlaces {
+    row_stride: usize,
+    steps: [usize; 2],
+    places: Option<Places>,
 }
 
 /// What is covered along one dimension.
@@ -86,6 +96,11 @@ pub(in crate::host) struct Lines {
 }
 
 impl Cover {
+    /// Planes of so many rows, so far apart.
+    pub(in crate::host) fn new([height, pitch]: [usize; 2], rows: Covered, columns: Covered) -> Self {
+        Self { height, pitch, rows, columns, places: OnceLock::new() }
+    }
+
     /// Elements of all planes.
     pub(in crate::host) fn length(&self) -> usize {
         self.rows.phases * self.columns.phases * self.height * self.pitch
@@ -158,13 +173,23 @@ impl Cover {
         fill: f32,
         out: &mut [f32],
     ) {
-        match lines.places(self) {
-            Some(places) => gather(processor, self, singles, lines, &places, fill, out),
+        match self.places(lines) {
+            Some(places) => gather(processor, self, singles, lines, places, fill, out),
             None => {
                 self.fill(processor, lines.count, fill, out);
                 copy_lines(processor, self, singles, lines, out);
             }
         }
+    }
+
+    /// Where all elements of planes are, if there are enough planes for it to pay; none of other lines than the first.
+    fn places(&self, lines: &Lines) -> Option<&Places> {
+        let Lines { strides: [_, row_stride], steps, count } = *lines;
+        if count < FEWEST_PLANES {
+            return None;
+        }
+        let known = self.places.get_or_init(|| KnownPlaces { row_stride, steps, places: lines.places(self) });
+        known.places.as_ref().filter(|_| (known.row_stride, known.steps) == (row_stride, steps))
     }
 }
 
@@ -173,7 +198,7 @@ impl Lines {
     fn places(&self, cover: &Cover) -> Option<Places> {
         let (rows, columns, [row_step, column_step]) = (&cover.rows, &cover.columns, self.steps);
         let is_whole = self.strides[1] == columns.inside.len() && rows.phases() == row_step;
-        if !is_whole || self.count < FEWEST_PLANES || cover.length() > Places::MOST {
+        if !is_whole || cover.length() > Places::MOST {
             return None;
         }
         let mut places = Places::none(cover.length());

@@ -140,7 +140,7 @@ impl Planes {
             let first = dimension.axis.map_or(0, |axis| tile[axis].minimum);
             Covered::new(dimension, first, dimension.count(tile))
         };
-        let cover = Cover { height: *height, pitch: *pitch, rows: covered(rows), columns: covered(columns) };
+        let cover = Cover::new([*height, *pitch], covered(rows), covered(columns));
         let start = access.position.at(point) + cover.first([rows, columns]);
         let steps = [rows.step as usize, columns.step as usize];
         let row = usize::try_from(rows.stride).expect("rows of windows lie forwards");

@@ -13,6 +13,7 @@ mod taps;
 mod values;
 
 use std::ops::Range as Numbers;
+use std::sync::OnceLock;
 
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index, Reducer, Scalar, TensorExpr};
@@ -28,7 +29,7 @@ use crate::host::window_dimension::WindowDimension;
 use factors::Factors;
 use form::Form;
 use stack::Stack;
-use tapping::{MOST_TAPS, Tap, Tapping};
+use tapping::{MOST_TAPS, Tap, Tapping, Windows};
 use taps::{BLOCK, Tapped};
 use values::{Values, move_together};
 
@@ -51,6 +52,8 @@ pub(crate) struct Window {
     accumulators: Slot,
     /// What the rows of a chunk are.
     chunks: Chunks,
+    /// Where the windows of the first chunk lie. Chunks of other planes have the same.
+    known: OnceLock<(Windows, Tapping)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -191,20 +194,33 @@ impl Window {
         let wide = width.min(CAPACITY);
         let high = height.min(CAPACITY / wide).max(1);
         let plane = (high + rows.reach()) * (wide + columns.reach()) * rows.phases() * columns.phases();
-        let reducer = reads.expr.reducer?;
-        let found = Self { rows, columns, values, fill: form.fill, taps, factors, reducer, accumulators, chunks };
+        let (reducer, known) = (reads.expr.reducer?, OnceLock::new());
+        let found =
+            Self { rows, columns, values, fill: form.fill, taps, factors, reducer, accumulators, chunks, known };
         (plane <= PLANE).then_some((found, counts))
     }
 
     /// Reduces the windows of a chunk.
     pub(crate) fn run(&self, point: &mut [i64], chunk: Chunk, memory: &Memory, frame: &mut Frame, buffer: &mut [f32]) {
-        let Self { rows, columns, values, fill, taps, factors, reducer, accumulators, chunks } = self;
+        let Self { rows, columns, values, fill, taps, factors, reducer, accumulators, chunks, known } = self;
         let (axis, planes, windows) = match *chunks {
             Chunks::Rows => (None, 1, (chunk.rows, chunk.columns)),
             Chunks::Planes { axis, width: None } => (axis, chunk.rows, (1, chunk.columns)),
             Chunks::Planes { axis, width: Some(width) } => (axis, chunk.rows, (chunk.columns / width, width)),
         };
-        let tapping = Tapping::new([rows, columns], taps, point, windows);
+        let own = Windows {
+            first: [rows, columns].map(|dimension| dimension.axis.map_or(0, |axis| point[axis])),
+            count: [windows.0, windows.1],
+        };
+        let new = || Tapping::new([rows, columns], taps, own);
+        let anew;
+        let tapping = match known.get_or_init(|| (own, new())) {
+            (windows, tapping) if *windows == own => tapping,
+            _ => {
+                anew = new();
+                &anew
+            }
+        };
         let (cover, runs, offsets) = (&tapping.cover, &tapping.runs, tapping.offsets(taps.len()));
         let (length, processor) = (cover.length(), frame.processor());
         let together = (TOGETHER / length).clamp(1, planes);

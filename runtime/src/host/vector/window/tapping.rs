@@ -17,6 +17,14 @@ pub(super) struct Tap {
     pub(super) steps: [usize; 2],
 }
 
+/// Rows and columns of windows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Windows {
+    /// The coordinates of the first.
+    pub(super) first: [i64; 2],
+    pub(super) count: [usize; 2],
+}
+
 /// The planes of a chunk, and where its windows lie in them.
 pub(super) struct Tapping {
     pub(super) cover: Cover,
@@ -56,20 +64,14 @@ impl Runs {
 }
 
 impl Tapping {
-    /// So many rows and columns of windows from a point on.
     pub(super) fn new(
         [row_dimension, column_dimension]: [&WindowDimension; 2],
         taps: &[Tap],
-        point: &[i64],
-        (rows, columns): (usize, usize),
+        Windows { first: [row, column], count: [rows, columns] }: Windows,
     ) -> Self {
-        let first = |dimension: &WindowDimension| dimension.axis.map_or(0, |axis| point[axis]);
-        let cover = Cover {
-            height: rows + row_dimension.reach(),
-            pitch: columns + column_dimension.reach(),
-            rows: Covered::new(row_dimension, first(row_dimension), rows),
-            columns: Covered::new(column_dimension, first(column_dimension), columns),
-        };
+        let size = [rows + row_dimension.reach(), columns + column_dimension.reach()];
+        let covered_rows = Covered::new(row_dimension, row, rows);
+        let cover = Cover::new(size, covered_rows, Covered::new(column_dimension, column, columns));
         let mut offsets = [0; MOST_TAPS];
         for (offset, tap) in offsets.iter_mut().zip(taps) {
             *offset = cover.plane(tap.plane[0], tap.plane[1]) + tap.steps[0] * cover.pitch + tap.steps[1];
