@@ -200,27 +200,27 @@ impl Window {
         (plane <= PLANE).then_some((found, counts))
     }
 
+    /// Where windows lie: as of the first chunk if they are the same, else found `anew`.
+    fn tapping<'t>(&'t self, windows: Windows, anew: &'t mut Option<Tapping>) -> &'t Tapping {
+        let new = || Tapping::new([&self.rows, &self.columns], &self.taps, windows);
+        match self.known.get_or_init(|| (windows, new())) {
+            (known, tapping) if *known == windows => tapping,
+            _ => anew.insert(new()),
+        }
+    }
+
     /// Reduces the windows of a chunk.
     pub(crate) fn run(&self, point: &mut [i64], chunk: Chunk, memory: &Memory, frame: &mut Frame, buffer: &mut [f32]) {
-        let Self { rows, columns, values, fill, taps, factors, reducer, accumulators, chunks, known } = self;
+        let Self { rows, columns, values, fill, taps, factors, reducer, accumulators, chunks, known: _ } = self;
         let (axis, planes, windows) = match *chunks {
             Chunks::Rows => (None, 1, (chunk.rows, chunk.columns)),
             Chunks::Planes { axis, width: None } => (axis, chunk.rows, (1, chunk.columns)),
             Chunks::Planes { axis, width: Some(width) } => (axis, chunk.rows, (chunk.columns / width, width)),
         };
-        let own = Windows {
-            first: [rows, columns].map(|dimension| dimension.axis.map_or(0, |axis| point[axis])),
-            count: [windows.0, windows.1],
-        };
-        let new = || Tapping::new([rows, columns], taps, own);
-        let anew;
-        let tapping = match known.get_or_init(|| (own, new())) {
-            (windows, tapping) if *windows == own => tapping,
-            _ => {
-                anew = new();
-                &anew
-            }
-        };
+        let coordinate = |dimension: &WindowDimension| dimension.axis.map_or(0, |axis| point[axis]);
+        let first = [rows, columns].map(coordinate);
+        let mut anew = None;
+        let tapping = self.tapping(Windows { first, count: windows.into() }, &mut anew);
         let (cover, runs, offsets) = (&tapping.cover, &tapping.runs, tapping.offsets(taps.len()));
         let (length, processor) = (cover.length(), frame.processor());
         let together = (TOGETHER / length).clamp(1, planes);
