@@ -1,4 +1,3 @@
-use warpweave_graph::expr::{Index, Read};
 use warpweave_plan::template::contraction::joined::JoinedReduction;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 
@@ -21,10 +20,8 @@ const IN_ORDER: &str = "x1[a0, a3, a4, a5]";
 fn check(program: &str, mut expected: [(&[usize], &[usize]); 2]) {
     let body = body(program);
     let contraction = Contraction::of(&body).expect("a contraction");
-    let operands = &body.stages[0].expr.operands;
-    let element = |_: usize, read: &Read| Index::linear(&read.index, &operands[read.operand].shape.strides(), 0);
     let found = [AxisClass::Row, AxisClass::Column].map(|class| {
-        let JoinedReduction { extents, positions } = JoinedReduction::new(&body, &contraction, class, element);
+        let JoinedReduction { extents, positions } = JoinedReduction::of_rows(&body, &contraction, class);
         (extents, positions)
     });
     let mut found = found.each_ref().map(|(extents, positions)| (&extents[..], &positions[..]));

@@ -275,7 +275,7 @@ impl SideLoads {
             let factor = contraction.factor(class);
             let side = SideLoad::new(body, &contraction, class, shape, &params.tile);
             let reads = expr.reads_of(factor);
-            let decode = of_axes(joined_axes(body, &contraction, class));
+            let decode = of_axes(JoinedReduction::of_rows(body, &contraction, class).extents.len());
             let conditions: usize = reads.iter().map(|read| expr.reads[*read].guard.conditions().len()).sum();
             let divided = reads.iter().map(|read| divisions(expr, *read)).sum::<usize>() as f64 * DIVISION_INSTRUCTIONS;
             let (trips, width) = (side.trips() as f64, side.width as f64);
@@ -306,13 +306,6 @@ impl SideLoads {
         }
         found
     }
-}
-
-/// Axes along which a factor walks the reduction.
-fn joined_axes(body: &GroupBody, contraction: &Contraction, class: AxisClass) -> usize {
-    let operands = &body.stages[0].expr.operands;
-    let element = |_: usize, read: &Read| Index::linear(&read.index, &operands[read.operand].shape.strides(), 0);
-    JoinedReduction::new(body, contraction, class, element).extents.len()
 }
 
 /// Instructions that find the places of so many rows, or columns, of the tile. Where the tile lies along several of their

@@ -3,6 +3,7 @@
 use warpweave_graph::expr::{AxisId, Index, Read, Scalar};
 
 use crate::body::{GroupBody, StageSource};
+use crate::template::contraction::tile_load::linear;
 use crate::template::contraction::{AxisClass, Contraction};
 
 /// The reduction as a factor walks it: neighbouring axes are one where that makes no difference to the factor.
@@ -16,6 +17,11 @@ pub struct JoinedReduction {
 }
 
 impl JoinedReduction {
+    /// That of the factor of a class whose operands are laid out row by row.
+    pub fn of_rows(body: &GroupBody, contraction: &Contraction, class: AxisClass) -> Self {
+        Self::new(body, contraction, class, |_, read| linear(body, read))
+    }
+
     /// That of the factor of a class. `element` says at which element of a tensor in memory a read is, as a number that follows from the
     /// axes; its first argument is the position of the operand among those of the body. Of a factor that reads anything else no axes
     /// are joined.

@@ -297,7 +297,7 @@ fn first_read(factor: &Scalar) -> Option<ReadId> {
 }
 
 /// Where a read of the first stage lies in its operand, laid out row by row.
-fn linear(body: &GroupBody, read: &Read) -> Index {
+pub(super) fn linear(body: &GroupBody, read: &Read) -> Index {
     let strides = body.stages[0].expr.operands[read.operand].shape.strides();
     Index::linear(&read.index, &strides, 0)
 }
