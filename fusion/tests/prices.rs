@@ -16,6 +16,8 @@ mod products;
 mod rows;
 #[path = "prices/sorts.rs"]
 mod sorts;
+#[path = "prices/threads.rs"]
+mod threads;
 
 use std::sync::Arc;
 

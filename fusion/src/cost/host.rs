@@ -3,12 +3,13 @@
 use crate::template::candidates::{candidates, thread_candidates};
 use crate::template::contraction::host_tiles::host_tiles;
 use crate::template::pricing;
-use warpweave_graph::expr::{BinaryOp, Reducer, Scalar, TensorExpr};
+use warpweave_graph::expr::{AxisId, BinaryOp, Index, Read, Reducer, Scalar, TensorExpr};
 use warpweave_graph::program::TensorProgram;
 
 use crate::cost::KernelCost;
+use crate::cost::counts::evaluation::element_of_output;
 use crate::cost::cpu::{CpuArch, Processor};
-use warpweave_plan::body::GroupBody;
+use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::template::staged::{StagedBox, boxes, extents};
 use warpweave_plan::template::tile::ScheduleParams;
 
@@ -28,6 +29,8 @@ const MOST_TAPS: usize = 128;
 const WINDOW_SHARE: f64 = 0.5;
 /// What an operation of a longer reduction takes, whose edges are found anew at each of its points.
 const GUARDED_SHARE: f64 = 8.0;
+/// What an operation takes on values that lie apart, which are loaded and stored one after another.
+const APART_SHARE: f64 = 8.0;
 /// What an operation of a sum of products takes: rows that lie side by side are multiplied as they stream by.
 const PRODUCT_SHARE: f64 = 0.2;
 /// Threads of a small machine. A plan runs on any number of threads, so a cost is a sum. Its terms are the time on the
@@ -88,11 +91,27 @@ pub(crate) fn evaluated_in_boxes(body: &GroupBody, params: &ScheduleParams, arch
 /// Scalar operations of the stages of a tile, in the time of those of the vector engine.
 fn evaluations(body: &GroupBody, params: &ScheduleParams) -> f64 {
     let points: f64 = params.tile.iter().map(|&extent| extent as f64).product();
-    let stages = body.stages.iter().map(|stage| {
+    let is_one_by_one = (0..body.stages.len()).any(|stage| !body.extra_axes(stage).is_empty());
+    let stages = body.stages.iter().enumerate().map(|(at, stage)| {
         let own = stage.expr.axes.values().skip(body.tile_rank).map(|axis| axis.extent as f64);
-        points * own.product::<f64>() * operations(&stage.expr) * share(&stage.expr)
+        let share = share(&stage.expr);
+        let share = if is_one_by_one && lies_apart(body, at) { share.max(APART_SHARE) } else { share };
+        points * own.product::<f64>() * operations(&stage.expr) * share
     });
     stages.sum()
+}
+
+/// Whether values of a stage lie apart in memory along each of its own axes. They are taken along one of them where the points that
+/// stages share are computed one by one.
+fn lies_apart(body: &GroupBody, stage: usize) -> bool {
+    let Stage { expr, sources, .. } = &body.stages[stage];
+    let in_memory = |read: &&Read| matches!(sources[read.operand], StageSource::Operand(_));
+    let element = |read: &Read| Index::linear(&read.index, &expr.operands[read.operand].shape.strides(), 0);
+    let read = expr.reads.values().filter(in_memory).map(element);
+    let elements: Vec<Index> = read.chain(element_of_output(body, stage)).collect();
+    let mut own = expr.axes.iter().skip(body.tile_rank).filter(|(_, axis)| axis.extent > 1).peekable();
+    let are_near = |axis: AxisId| elements.iter().all(|element| (0..=1).contains(&element.coefficient(axis)));
+    own.peek().is_some() && !own.any(|(axis, _)| are_near(axis))
 }
 
 /// What an operation of an expression takes, in the time of one on values side by side.
