@@ -78,7 +78,7 @@ pub(crate) fn evaluated_in_boxes(body: &GroupBody, params: &ScheduleParams, arch
     let staged = body.staged.iter().zip(&boxes).map(|(stage, staged)| {
         let reduced = stage.expr.reduced().map(|axis| stage.expr.axes[axis].extent);
         let points: usize = extents(staged).into_iter().chain(reduced).product();
-        points as f64 * operations(&stage.expr) * share(&stage.expr)
+        points as f64 * operations(&stage.expr) * share(&stage.expr, false)
     });
     let operations = evaluations(body, params) + staged.sum::<f64>();
     let elements = |staged: &StagedBox| extents(staged).into_iter().product::<usize>();
@@ -94,8 +94,9 @@ fn evaluations(body: &GroupBody, params: &ScheduleParams) -> f64 {
     let is_one_by_one = (0..body.stages.len()).any(|stage| !body.extra_axes(stage).is_empty());
     let stages = body.stages.iter().enumerate().map(|(at, stage)| {
         let own = stage.expr.axes.values().skip(body.tile_rank).map(|axis| axis.extent as f64);
-        let share = share(&stage.expr);
-        let share = if is_one_by_one && lies_apart(body, at) { share.max(APART_SHARE) } else { share };
+        let lies_apart = lies_apart(body, at);
+        let share = share(&stage.expr, lies_apart);
+        let share = if is_one_by_one && lies_apart { share.max(APART_SHARE) } else { share };
         points * own.product::<f64>() * operations(&stage.expr) * share
     });
     stages.sum()
@@ -114,15 +115,16 @@ fn lies_apart(body: &GroupBody, stage: usize) -> bool {
     own.peek().is_some() && !own.any(|(axis, _)| are_near(axis))
 }
 
-/// What an operation of an expression takes, in the time of one on values side by side.
-fn share(expr: &TensorExpr) -> f64 {
+/// What an operation of an expression takes, in the time of one on values side by side. Products whose factors lie apart along all that
+/// is reduced are no rows.
+fn share(expr: &TensorExpr, lies_apart: bool) -> f64 {
     let reduced: usize = expr.reduced().map(|axis| expr.axes[axis].extent).product();
     let is_guarded = expr.reads.values().any(|read| !read.guard.is_always());
     match (expr.reducer, reduced) {
         (None, _) => 1.0,
         (Some(_), ..=MOST_TAPS) => WINDOW_SHARE,
         (Some(_), _) if is_guarded => GUARDED_SHARE,
-        (Some(Reducer::Sum), _) if adds_products(&expr.body) => PRODUCT_SHARE,
+        (Some(Reducer::Sum), _) if adds_products(&expr.body) && !lies_apart => PRODUCT_SHARE,
         (Some(_), _) => 1.0,
     }
 }

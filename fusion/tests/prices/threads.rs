@@ -5,8 +5,8 @@ use warpweave_graph::program::text::parse;
 use warpweave_graph::text::Tensors;
 use warpweave_graph::views::{inline_views, place_concats};
 
-/// Groups on processors of a vector's product with a matrix that is read so, and of what is added to each of its elements.
-fn groups(matrix: &str) -> usize {
+/// The templates on processors of a vector's product with a matrix that is read so, and of what is added to each of its elements.
+fn templates(matrix: &str) -> Vec<&'static str> {
     let text = format!(
         "program\nt0: f32[512x512] = input 0\nt1: f32[512] = input 1\nt2: f32[32x512] = input 2\n\
         e0 (t0, t1) -> t3: f32[512] = [a0<512] sum[a1<512] mul(x1[a1], {matrix})\n\
@@ -15,10 +15,11 @@ fn groups(matrix: &str) -> usize {
     let program = parse(&text, &Tensors::new()).expect("a program");
     let (program, layouts) = place_concats(&inline_views(&program));
     let cost = HostCost { arch: CpuArch::avx2(), threads: 16 };
-    partition(&program, &layouts, &cost, FusionLevel::Register).groups.len()
+    let groups = partition(&program, &layouts, &cost, FusionLevel::Register).groups;
+    groups.iter().map(|group| group.params.rules().name()).collect()
 }
 
 #[test]
-fn points_whose_values_lie_apart_are_not_computed_one_by_one() {
-    assert_eq!(groups("x0[a1, a0]"), 2);
+fn products_whose_factors_lie_apart_are_contractions_of_their_own() {
+    assert_eq!(templates("x0[a1, a0]"), ["contraction", "pointwise"]);
 }
