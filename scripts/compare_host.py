@@ -24,7 +24,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODELS = ["resnet50", "vgg16", "bert_base_128", "gpt2", "vit_b_16", "mobilenet_v2", "densenet121", "inception_v3", "nasnet",
           "lstm_tc", "dlrm", "seq2seq", "deepspeech2", "resnet50,batch=16", "alexnet,reduced", "vgg16,reduced", "resnet50,reduced",
-          "densenet121,reduced", "mobilenet_v2,reduced", "nasnet,reduced"]
+          "densenet121,reduced", "mobilenet_v2,reduced", "nasnet,reduced", "attention_rnn"]
 # Models that are timed on one thread as well.
 SCALED = ["resnet50", "bert_base_128"]
 # Runnable tasks beyond this many, besides this script, are other work.
