@@ -20,7 +20,7 @@ pub fn entry(kernel: KernelId, kernels: &Arena<KernelId, Kernel>) -> Kernel {
     let index = Expression::i32(0);
     let fetch = Statement::Fetch { array, index: index.clone(), table: Table::Operands, first: first.clone(), words };
     let operands = CallOperands { array, index, first };
-    let call = Statement::Call { kernel, operands, tile, waits: None };
+    let call = Statement::Call { kernel, operands, tile };
     entry.body = vec![
         fetch,
         Statement::AsyncCommit,

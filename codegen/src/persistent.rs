@@ -49,7 +49,9 @@ struct Walk {
     operands: LocalId,
     slot: LocalId,
     satisfied: LocalId,
+    /// Whether a wait gave up.
     stopped: LocalId,
+    turns: LocalId,
     /// The words of the instruction.
     words: ArrayId,
     ring: SharedId,
@@ -67,8 +69,8 @@ impl Walk {
         let words = kernel.arrays.push(words);
         let locals = [(); 6].map(|()| kernel.locals.push(ScalarType::I32));
         let [epoch, position, next, behind, operands, slot] = locals;
-        let [satisfied, stopped] = [(); 2].map(|()| kernel.locals.push(ScalarType::Bool));
-        Self { epoch, position, next, behind, operands, slot, satisfied, stopped, words, ring, slots, held }
+        let [satisfied, stopped, turns] = [(); 3].map(|()| kernel.locals.push(ScalarType::Bool));
+        Self { epoch, position, next, behind, operands, slot, satisfied, stopped, turns, words, ring, slots, held }
     }
 
     /// What a block does with an instruction, after which it stands at the next.
@@ -78,8 +80,6 @@ impl Walk {
         cases[OPCODE_WAIT as usize] = self.wait();
         cases[OPCODE_SIGNAL as usize] =
             vec![on_first_thread(vec![Statement::Signal { counter: self.word(1), order: MemoryOrder::Release }])];
-        let changed = binary(BinaryOp::BitXor, self.position.into(), self.behind.into());
-        let chunk = binary(BinaryOp::ShiftRight, changed, Expression::i32(CHUNK_INSTRUCTIONS.ilog2() as i32));
         vec![
             assign(self.next, binary(BinaryOp::Add, self.position.into(), Expression::i32(1))),
             Statement::If {
@@ -88,25 +88,35 @@ impl Walk {
                 otherwise: self.synchronise(cases),
             },
             Statement::If {
-                condition: not(binary(BinaryOp::Equal, chunk, Expression::i32(0))),
-                then: self.leave_chunk(kernels.values().any(Kernel::takes_steps)),
+                condition: self.turns.into(),
+                then: self.turn(kernels.values().any(Kernel::takes_steps)),
                 otherwise: vec![assign(self.position, self.behind.into())],
             },
         ]
+    }
+
+    /// Whether the block is at the end of its launch or of a chunk.
+    fn turns(&self) -> Statement {
+        let changed = binary(BinaryOp::BitXor, self.position.into(), self.behind.into());
+        let chunk = binary(BinaryOp::ShiftRight, changed, Expression::i32(CHUNK_INSTRUCTIONS.ilog2() as i32));
+        let leaves_chunk = not(binary(BinaryOp::Equal, chunk, Expression::i32(0)));
+        assign(self.turns, binary(BinaryOp::Or, self.stopped.into(), leaves_chunk))
     }
 
     /// Waits, signals, or ends.
     fn synchronise(&self, cases: Vec<Block>) -> Block {
         vec![
             assign(self.behind, self.next.into()),
+            assign(self.stopped, Expression::Constant(Constant::Bool(false))),
             Statement::Switch { selector: self.word(0), cases },
+            self.turns(),
             self.load(self.next.into()),
         ]
     }
 
-    /// Goes on in another chunk; behind steps, in one that may not have been fetched.
-    fn leave_chunk(&self, steps: bool) -> Block {
-        let mut block = Block::new();
+    /// Leaves if a wait gave up, or goes on in another chunk; behind steps, in one that may not have been fetched.
+    fn turn(&self, steps: bool) -> Block {
+        let mut block = vec![leave_if(self.stopped)];
         if steps {
             let distance = binary(BinaryOp::Subtract, self.behind.into(), self.position.into());
             block.push(when(
@@ -213,7 +223,6 @@ impl Walk {
                 position: self.position.into(),
             }]),
             any(stopped, not(satisfied.into())),
-            leave_if(stopped),
         ]
     }
 
@@ -221,8 +230,6 @@ impl Walk {
     /// kernel's own.
     fn run(&self, kernels: &Arena<KernelId, Kernel>) -> Block {
         let other = binary(BinaryOp::Subtract, Expression::i32(self.held as i32), self.slot.into());
-        let selector = binary(BinaryOp::Subtract, self.word(0), Expression::i32(OPCODE_RUN));
-        let cases = kernels.iter().map(|(id, kernel)| self.call(id, kernel)).collect();
         let (mut behind, mut within_reach): (Expression, Expression) = (self.next.into(), self.next.into());
         if kernels.values().any(Kernel::owns_instructions) {
             // What is not within reach is read when its chunk is entered.
@@ -233,29 +240,23 @@ impl Walk {
         vec![
             self.fetch_operands(other.clone(), self.word(1)),
             Statement::AsyncCommit,
-            Statement::Switch { selector, cases },
+            self.dispatch(),
             assign(self.operands, self.word(1)),
             assign(self.slot, other),
             assign(self.behind, behind),
+            self.turns(),
             self.load(within_reach),
             Statement::AsyncWait { pending: 0 },
             Statement::BlockBarrier,
         ]
     }
 
-    fn call(&self, id: KernelId, kernel: &Kernel) -> Block {
+    fn dispatch(&self) -> Statement {
+        let number = binary(BinaryOp::Subtract, self.word(0), Expression::i32(OPCODE_RUN));
         let operands = CallOperands { array: self.slots, index: self.slot.into(), first: self.operands.into() };
-        let call = |waits| Statement::Call { kernel: id, operands, tile: self.word(2), waits };
-        if !kernel.owns_instructions() {
-            return vec![call(None)];
-        }
-        let waits = CallWaits {
-            ring: self.ring,
-            first: self.next.into(),
-            count: self.word(3),
-            stopped: Place::Local(self.stopped),
-        };
-        vec![call(Some(waits)), leave_if(self.stopped)]
+        let (first, stopped) = (self.next.into(), Place::Local(self.stopped));
+        let waits = CallWaits { ring: self.ring, first, count: self.word(3), stopped };
+        Statement::Dispatch { number, operands, tile: self.word(2), waits }
     }
 }
 

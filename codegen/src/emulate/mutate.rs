@@ -70,7 +70,8 @@ impl ProgramMutation {
 
 /// Whether a statement calls a kernel, or one inside it does.
 fn calls(statement: &Statement) -> bool {
-    matches!(statement.effects().control, Control::Call { .. }) || statement.blocks().into_iter().flatten().any(calls)
+    matches!(statement.effects().control, Control::Call { .. } | Control::Dispatch)
+        || statement.blocks().into_iter().flatten().any(calls)
 }
 
 /// Errors of values that carry their own validity.

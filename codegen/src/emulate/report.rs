@@ -88,6 +88,12 @@ pub enum Fault {
         /// The first byte.
         address: usize,
     },
+    /// A dispatch of a number that no kernel has.
+    #[error("no kernel has the number {number}")]
+    UnknownKernel {
+        /// The number.
+        number: usize,
+    },
     /// Two accesses of the arena that nothing orders.
     #[error("arena byte {address}: {race:?} against {other} is not ordered")]
     GlobalRace {

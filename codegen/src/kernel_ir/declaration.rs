@@ -11,6 +11,7 @@ use super::effects::{
     UniformPart,
 };
 use super::expression::{Constant, Expression, ScalarType};
+use super::ids::SharedId;
 use super::memory::{FETCHED_WORDS, GlobalSpace, ShuffleMode, WARP_SIZE};
 use super::statement::{Block, CallOperands, CallWaits, Place, Statement};
 
@@ -65,12 +66,14 @@ macro_rules! parts {
             Self::Loop { body } | Self::Steps { body, .. } => Parts::new().holds([body]),
             Self::Break => Parts::new(),
             Self::Switch { selector, cases } => Parts::new().reads(Role::Condition, I32, [selector]).holds(cases),
-            Self::Call { operands: CallOperands { index, first, .. }, tile, waits: None, .. } => {
+            Self::Call { operands: CallOperands { index, first, .. }, tile, .. } => {
                 Parts::new().reads(Role::Word, I32, [index, first, tile])
             }
-            Self::Call { operands, tile, waits: Some(CallWaits { first, count, stopped, .. }), .. } => {
-                let CallOperands { index, first: own, .. } = operands;
-                Parts::new().writes(stopped, 1, Some(BOOL)).reads(Role::Word, I32, [index, own, tile, first, count])
+            Self::Dispatch { number, operands, tile, waits } => {
+                let (CallOperands { index, first: own, .. }, CallWaits { first, count, stopped, .. }) =
+                    (operands, waits);
+                let words = [number, index, own, tile, first, count];
+                Parts::new().writes(stopped, 1, Some(BOOL)).reads(Role::Word, I32, words)
             }
             Self::Await { .. } | Self::BlockBarrier => Parts::new(),
             Self::BlockBarrierOr { place, condition } => {
@@ -189,15 +192,19 @@ impl Statement {
                 let uniform = block(UniformPart::All, "a switch");
                 Effects { control: Control::Select, uniform, ..Effects::NONE }
             }
-            Self::Call { kernel, operands, waits, .. } => Effects {
+            Self::Call { kernel, operands, .. } => Effects {
                 home: Home::Entry("Call"),
-                accesses: std::iter::once(operands.array)
-                    .chain(waits.as_ref().map(|waits| waits.ring))
-                    .map(|array| Access { element: Some(ScalarType::I32), ..read(Memory::Shared(array)) })
-                    .collect(),
-                outcome: Outcome::Common,
-                control: Control::Call { kernel: *kernel, waits: waits.is_some() },
+                accesses: vec![read_words(operands.array)],
+                control: Control::Call { kernel: *kernel },
                 uniform: block(UniformPart::All, "a call"),
+                ..Effects::NONE
+            },
+            Self::Dispatch { operands, waits, .. } => Effects {
+                home: Home::Entry("Dispatch"),
+                accesses: vec![read_words(operands.array), read_words(waits.ring)],
+                outcome: Outcome::Common,
+                control: Control::Dispatch,
+                uniform: block(UniformPart::All, "a dispatch"),
                 ..Effects::NONE
             },
             Self::Await { loaded, .. } => Effects {
@@ -273,6 +280,10 @@ fn access(memory: Memory, kind: AccessKind) -> Access {
 
 fn read(memory: Memory) -> Access {
     access(memory, AccessKind::Read)
+}
+
+fn read_words(array: SharedId) -> Access {
+    Access { element: Some(ScalarType::I32), ..read(Memory::Shared(array)) }
 }
 
 fn write(memory: Memory) -> Access {

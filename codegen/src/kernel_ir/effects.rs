@@ -190,9 +190,9 @@ pub enum Control {
     Call {
         /// The kernel.
         kernel: KernelId,
-        /// Whether the call says which waits the kernel does.
-        waits: bool,
     },
+    /// Any kernel; then the next statement.
+    Dispatch,
 }
 
 /// What must be the same for which threads.
@@ -301,7 +301,13 @@ impl Control {
     pub fn variable(self) -> Option<LocalId> {
         match self {
             Self::Count { variable, .. } => Some(variable),
-            Self::Next | Self::Branch | Self::Repeat | Self::Leave | Self::Select | Self::Call { .. } => None,
+            Self::Next
+            | Self::Branch
+            | Self::Repeat
+            | Self::Leave
+            | Self::Select
+            | Self::Call { .. }
+            | Self::Dispatch => None,
         }
     }
 }

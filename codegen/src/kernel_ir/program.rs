@@ -156,6 +156,8 @@ impl Entry {
     }
 }
 
+const LAUNCH_BYTES: u32 = 80;
+
 /// A program of kernels: one cooperative launch, or launches one after another, with a fixed number of threads per block.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Program {
@@ -176,7 +178,16 @@ impl Program {
 
     /// Shared-memory bytes of the entries themselves, before those of the kernels.
     pub fn entry_shared_bytes(&self) -> u32 {
-        self.entries().into_iter().map(|(_, entry)| entry.shared_bytes()).max().unwrap_or(0)
+        self.launch_bytes() + self.entries().into_iter().map(|(_, entry)| entry.shared_bytes()).max().unwrap_or(0)
+    }
+
+    /// Shared-memory bytes in which a block keeps the arguments of its launch, before all else. The kernels of a program that
+    /// are all nodes have theirs from their entries.
+    pub fn launch_bytes(&self) -> u32 {
+        match self.entry {
+            Entry::Persistent(_) | Entry::Mixed(_) => LAUNCH_BYTES,
+            Entry::Nodes(_) => 0,
+        }
     }
 
     /// Shared-memory bytes that a block of each kernel's node needs; none if no kernel is a node. A kernel's arrays lie where

@@ -219,7 +219,7 @@ pub enum Statement {
         /// The bodies.
         cases: Vec<Block>,
     },
-    /// Runs a kernel; block-uniform. Only in the entry.
+    /// Runs a kernel that has no waits of its own; block-uniform. Only in an entry.
     Call {
         /// The kernel.
         kernel: KernelId,
@@ -227,8 +227,17 @@ pub enum Statement {
         operands: CallOperands,
         /// The tile index, `I32`.
         tile: Expression,
-        /// Its waits, if the kernel does its own.
-        waits: Option<CallWaits>,
+    },
+    /// Runs the kernel of a number, whichever it is; block-uniform. Only in an entry.
+    Dispatch {
+        /// The index of the kernel among those of the program, `I32`.
+        number: Expression,
+        /// Its operands.
+        operands: CallOperands,
+        /// The tile index, `I32`.
+        tile: Expression,
+        /// The waits of the call; a kernel that does none of its own passes over them.
+        waits: CallWaits,
     },
     /// Does the waits of the call, one after another, as [`Statement::Wait`] does; then all threads of the block meet.
     /// Leaves the kernel if one of them gave up; the call says so. Does nothing where the call has no waits.

@@ -13,11 +13,16 @@
 #elif defined(WW_LINKED)
 // A kernel of a unit that is linked. Calls between units follow a convention: what a callee must keep for its caller is
 // little, so that a kernel has registers enough without any of them, and the entry needs no more.
-#define WW_KERNEL _Pragma("nv_abi preserve_n_data(16)") extern "C" __device__ __noinline__
+#define WW_INDIRECT _Pragma("nv_abi preserve_n_data(16)")
+#define WW_KERNEL WW_INDIRECT extern "C" __device__ __noinline__
 #else
-#define WW_KERNEL static __device__ __noinline__
+#define WW_INDIRECT _Pragma("nv_abi preserve_n_data(16)")
+#define WW_KERNEL WW_INDIRECT static __device__ __noinline__
 #endif
+#define WW_TABLE __constant__ unsigned (*const
 #else
+#define WW_INDIRECT
+#define WW_TABLE static unsigned (*const
 #define WW_FUNCTION static inline
 #define WW_KERNEL static
 #endif
@@ -59,6 +64,19 @@ struct ww_exchange {
   ww_u32 epoch;
 };
 
+// What lasts for a launch, in shared memory for every kernel that is called.
+struct alignas(16) ww_launch {
+  ww_buffers buffers;
+  int* control;
+  int* status;
+  ww_u64 time_limit_ns;
+  ww_u64 epoch;
+  int* counters;
+  int const* instructions;
+  int const* operands;
+};
+static_assert(sizeof(ww_launch) == 80, "the entry's shared memory begins with it");
+
 // Where words are that the entry has fetched: an address in shared memory.
 #if defined(__CUDACC__)
 using ww_fetched = ww_u32;
@@ -99,10 +117,6 @@ enum ww_control_word : ww_u32 { ww_epoch = 0, ww_left = 1, ww_abort = 2 };
 enum ww_claim : ww_u32 { ww_by_wait = 1, ww_by_poll = 2 };
 
 WW_FUNCTION ww_u64 ww_extend(ww_u32 value) { return (ww_u64)(long long)(int)value; }
-
-WW_FUNCTION ww_own_waits ww_waits_of(ww_arguments const& arguments, ww_fetched ring, ww_u32 first, ww_u32 count) {
-  return {arguments.counters, ring, first, count, arguments.instructions, arguments.operands};
-}
 
 // The opcodes that a kernel finds among its own instructions.
 constexpr int ww_signal_opcode = 2, ww_run_opcode = 3;

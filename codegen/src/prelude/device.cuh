@@ -379,9 +379,47 @@ WW_FUNCTION bool ww_wait_relaxed(ww_arguments const& arguments, ww_u32 counter, 
   return ww_wait<false>(arguments, arguments.counters, counter, target, position);
 }
 
-WW_FUNCTION ww_exchange ww_exchange_of(ww_arguments const& arguments) {
-  ww_u32 const epoch = ww_load_control(arguments, ww_epoch);
-  return {arguments.control, arguments.status, arguments.time_limit_ns, epoch};
+// Thread 0 keeps the arguments, before the first barrier.
+WW_FUNCTION void ww_keep_launch(ww_u32* launch, ww_arguments const& arguments) {
+  if (ww_thread() != 0u) return;
+  ww_u64 const epoch = ww_load_control(arguments, ww_epoch);
+  *(ww_launch*)launch = {arguments.buffers, arguments.control, arguments.status, arguments.time_limit_ns, epoch,
+                         arguments.counters, arguments.instructions, arguments.operands};
+}
+WW_FUNCTION void ww_keep_launch(ww_u32* launch, ww_buffers const& buffers) {
+  if (ww_thread() == 0u) ((ww_launch*)launch)->buffers = buffers;
+}
+
+// Two words of eight bytes of what is kept, from byte `at` on.
+template <class A, class B> WW_FUNCTION void ww_kept(ww_fetched launch, ww_u32 at, A& first, B& second) {
+  ww_u64 words[2];
+  asm("ld.shared.v2.u64 {%0, %1}, [%2];" : "=l"(words[0]), "=l"(words[1]) : "r"(launch + at));
+  first = (A)words[0], second = (B)words[1];
+}
+WW_FUNCTION ww_buffers ww_buffers_of(ww_fetched launch) {
+  ww_buffers buffers;
+  ww_kept(launch, 0u, buffers.arena, buffers.weights);
+  return buffers;
+}
+WW_FUNCTION ww_exchange ww_exchange_of(ww_fetched launch) {
+  ww_exchange exchange;
+  ww_kept(launch, 16u, exchange.control, exchange.status);
+  ww_kept(launch, 32u, exchange.time_limit_ns, exchange.epoch);
+  return exchange;
+}
+WW_FUNCTION ww_own_waits ww_waits_of(ww_fetched launch, ww_fetched ring, ww_u32 first, ww_u32 count) {
+  ww_own_waits waits;
+  ww_u64 unused;
+  ww_kept(launch, 48u, waits.counters, waits.instructions);
+  ww_kept(launch, 64u, waits.operands, unused);
+  waits.ring = ring, waits.first = first, waits.count = count;
+  return waits;
+}
+WW_FUNCTION int const* ww_operands_of(ww_fetched launch, ww_u32 first) {
+  int const* operands;
+  ww_u64 unused;
+  ww_kept(launch, 64u, operands, unused);
+  return operands + (int)first;
 }
 
 // Asks for what the array is to hold here, and not only where it is used. Does not wait for it.

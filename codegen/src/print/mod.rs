@@ -25,7 +25,7 @@ use warpweave_plan::tables::node_name;
 
 use crate::kernel_ir::{Body, Entry, Kernel, KernelId, Program, SharedId};
 use scope::Declarations;
-use takes::Takes;
+use takes::{Convention, Takes};
 pub use units::{DeviceUnits, UnitSize, device_units, whole_source};
 
 /// The name of the entry function that walks streams, with C linkage.
@@ -53,6 +53,9 @@ pub fn cuda(program: &Program) -> String {
     text
 }
 
+const LAUNCH_PARAMETERS: &str = "ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, \
+                                 ww_fetched ring, unsigned first, unsigned count";
+
 /// What is printed, and what all of it knows.
 struct Printer<'a> {
     program: &'a Program,
@@ -66,27 +69,55 @@ impl<'a> Printer<'a> {
     }
 
     fn kernel(&self, id: KernelId) -> String {
-        let prologue = shared_memory(self.program.entry_shared_bytes());
+        let prologue = shared_memory(self.program.entry_shared_bytes()) + &self.arguments(id);
         let resident_bytes = self.program.resident_bytes();
-        let head = Head { prologue, resident_bytes, ..self.head(self.signature(id)) };
+        let returns = self.convention() == Convention::Launch;
+        let head = Head { prologue, resident_bytes, returns, ..self.head(self.signature(id)) };
         function(&self.program.kernels[id], &head) + "\n"
     }
 
     fn signature(&self, id: KernelId) -> String {
-        let Takes { exchange, waits, table } = self.takes[id];
-        let result = if waits { "bool" } else { "void" };
-        let exchange = if exchange { "ww_exchange exchange, " } else { "" };
-        let waits = if waits { ", ww_own_waits waits" } else { "" };
-        let table = if table { "int const* table, " } else { "" };
-        format!(
-            "WW_KERNEL {result} {id}(ww_buffers buffers, {exchange}ww_fetched operands, {table}unsigned tile{waits})"
-        )
+        match self.convention() {
+            Convention::Launch => format!("WW_KERNEL unsigned {id}({LAUNCH_PARAMETERS})"),
+            Convention::Node => {
+                let table = if self.takes[id].table { "int const* table, " } else { "" };
+                format!("WW_KERNEL void {id}(ww_buffers buffers, ww_fetched operands, {table}unsigned tile)")
+            }
+        }
+    }
+
+    fn convention(&self) -> Convention {
+        match self.program.entry {
+            Entry::Nodes(_) => Convention::Node,
+            Entry::Persistent(_) | Entry::Mixed(_) => Convention::Launch,
+        }
+    }
+
+    /// What a kernel makes of its parameters.
+    fn arguments(&self, id: KernelId) -> String {
+        if self.convention() == Convention::Node {
+            return String::new();
+        }
+        let Takes { exchange, table, waits } = self.takes[id];
+        let lines = [
+            (true, "  ww_buffers const buffers = ww_buffers_of(launch);\n"),
+            (exchange, "  ww_exchange const exchange = ww_exchange_of(launch);\n"),
+            (table, "  int const* table = ww_operands_of(launch, first_operand);\n"),
+            (waits, "  ww_own_waits const waits = ww_waits_of(launch, ring, first, count);\n"),
+        ];
+        lines.into_iter().filter(|(taken, _)| *taken).map(|(_, line)| line).collect()
     }
 
     fn entries(&self) -> String {
-        let persistent = self.program.entry.persistent().map(|entry| self.entry(entry));
+        let persistent = self.program.entry.persistent().map(|entry| self.kernel_table() + &self.entry(entry));
         let nodes = self.program.entry.nodes().into_iter().map(|(id, node)| self.node(id, node));
         persistent.into_iter().chain(nodes).collect::<Vec<String>>().join("\n")
+    }
+
+    /// The kernels by their numbers.
+    fn kernel_table(&self) -> String {
+        let names: Vec<String> = self.program.kernels.ids().map(|id| id.to_string()).collect();
+        format!("WW_TABLE ww_kernels[])({LAUNCH_PARAMETERS}) = {{{}}};\n\n", names.join(", "))
     }
 
     /// The beginning of an entry's signature.
@@ -107,7 +138,11 @@ impl<'a> Printer<'a> {
         let signature = format!("{} {name}(ww_node_arguments arguments)", self.bounds());
         let may_be_aborted = matches!(self.program.entry, Entry::Mixed(_));
         let asks = if may_be_aborted { "  ww_u32 const aborted = ww_abort_before(arguments.status);\n" } else { "" };
-        let prologue = asks.to_owned() + &shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n";
+        let buffers = match self.convention() {
+            Convention::Launch => self.launch("arguments.buffers"),
+            Convention::Node => shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n",
+        };
+        let prologue = asks.to_owned() + &buffers;
         function(node, &Head { prologue, may_be_aborted, ..self.head(signature) })
     }
 
@@ -118,19 +153,24 @@ impl<'a> Printer<'a> {
             signature,
             prologue: String::new(),
             takes: &self.takes,
+            convention: self.convention(),
             threads,
             resident_bytes: 0,
+            returns: false,
             may_be_aborted: false,
         }
     }
 
     fn entry(&self, entry: &Kernel) -> String {
         let signature = format!("{} {ENTRY_NAME}(ww_arguments arguments)", self.bounds());
-        let mut prologue = self.abort() + &shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n";
-        if self.takes.values().any(|takes| takes.exchange) {
-            prologue += "  ww_exchange const exchange = ww_exchange_of(arguments);\n";
-        }
-        function(entry, &Head { prologue, ..self.head(signature) })
+        function(entry, &Head { prologue: self.abort() + &self.launch("arguments"), ..self.head(signature) })
+    }
+
+    /// The beginning of an entry that keeps the arguments of its launch for the kernels.
+    fn launch(&self, arguments: &str) -> String {
+        let kept =
+            format!("  ww_u32* const launch = (ww_u32*)ww_shared_memory();\n  ww_keep_launch(launch, {arguments});\n");
+        kept + &shared_memory(self.program.launch_bytes())
     }
 }
 
@@ -145,30 +185,30 @@ struct Head<'a> {
     signature: String,
     prologue: String,
     takes: &'a Arena<KernelId, Takes>,
+    convention: Convention,
     /// Threads of a block.
     threads: u32,
     /// What kernels keep takes so many first bytes of the body's shared memory.
     resident_bytes: u32,
+    /// Whether the body ends by telling that its waits did not give up.
+    returns: bool,
     /// Whether a node leaves where it would wait if a segment before was aborted.
     may_be_aborted: bool,
 }
 
 /// A body as text.
-fn function(kernel: &Kernel, head: &Head) -> String {
-    let Head { signature, prologue, takes, threads, resident_bytes, may_be_aborted } = head;
+fn function(kernel: &Kernel, head: &Head<'_>) -> String {
+    let Head { signature, prologue, takes, convention, threads, resident_bytes, returns, may_be_aborted } = head;
     let declarations = Declarations::of(kernel);
     let mut text = format!("{signature} {{\n{prologue}{}", declare(kernel, &declarations, *resident_bytes));
     statement::body(
         kernel,
         &|local| declarations.locals.contains(&local),
-        takes,
+        (takes, *convention),
         (*threads, *may_be_aborted),
         &mut text,
     );
-    if kernel.owns_instructions() {
-        text.push_str("  return false;\n");
-    }
-    text.push_str("}\n");
+    text.push_str(if *returns { "  return 0u;\n}\n" } else { "}\n" });
     text
 }
 

@@ -2,7 +2,7 @@
 
 use super::expression::{expression, global_index, position, shared_address, signed};
 use super::scope::changes;
-use super::takes::Takes;
+use super::takes::{Convention, Takes};
 use super::types::suffix;
 use warpweave_graph::arena::Arena;
 
@@ -12,11 +12,11 @@ use crate::kernel_ir::{
 };
 
 /// Appends `kernel`'s body to `text`, one indentation level deep. `is_declared` tells the variables declared at the
-/// top, `takes` what kernels take.
+/// top, `takes` what kernels take, and `convention` how they take it.
 pub(super) fn body(
     kernel: &Kernel,
     is_declared: &dyn Fn(LocalId) -> bool,
-    takes: &Arena<KernelId, Takes>,
+    (takes, convention): (&Arena<KernelId, Takes>, Convention),
     (threads, may_be_aborted): (u32, bool),
     text: &mut String,
 ) {
@@ -24,6 +24,7 @@ pub(super) fn body(
         kernel,
         is_declared,
         takes,
+        convention,
         threads,
         may_be_aborted,
         text,
@@ -48,6 +49,7 @@ struct Printer<'a> {
     kernel: &'a Kernel,
     is_declared: &'a dyn Fn(LocalId) -> bool,
     takes: &'a Arena<KernelId, Takes>,
+    convention: Convention,
     /// Threads of a block.
     threads: u32,
     /// Whether a wait for the node before begins with what the prologue has asked for.
@@ -195,22 +197,8 @@ impl Printer<'_> {
             Statement::Steps { order, body } => self.steps(*order, body),
             Statement::Break => self.leave(),
             Statement::Switch { selector, cases } => self.switch(&self.value(selector), 0, cases.len(), cases),
-            Statement::Call { kernel, operands, tile, waits } => {
-                let (held, tile) = (self.operands(operands), self.value(tile));
-                let Takes { exchange, table, .. } = self.takes[*kernel];
-                let exchange = if exchange { "exchange, " } else { "" };
-                let first = global_index(self.kernel, &operands.first);
-                let table = if table { format!("arguments.operands + {first}, ") } else { String::new() };
-                let call = format!("{kernel}(buffers, {exchange}{held}, {table}{tile}");
-                match waits {
-                    None => self.line(&format!("{call});")),
-                    Some(CallWaits { ring, first, count, stopped }) => {
-                        let (first, count) = (self.value(first), self.value(count));
-                        let waits = format!("ww_waits_of(arguments, ww_fetched_at({ring}), {first}, {count})");
-                        self.assign(stopped, &format!("{call}, {waits})"));
-                    }
-                }
-            }
+            Statement::Call { kernel, operands, tile } => self.call(*kernel, operands, tile),
+            Statement::Dispatch { number, operands, tile, waits } => self.dispatch(number, operands, tile, waits),
             Statement::Await { order, loaded } => {
                 for array in loaded {
                     self.line(&format!("ww_hold({array});"));
@@ -410,6 +398,37 @@ impl Printer<'_> {
             *jumped_to = true;
             self.line(&format!("goto end_of_loop_{number};"));
         }
+    }
+
+    fn call(&mut self, kernel: KernelId, operands: &CallOperands, tile: &Expression) {
+        let (held, tile) = (self.operands(operands), self.value(tile));
+        let first = &operands.first;
+        let line = match self.convention {
+            Convention::Launch => {
+                let first = self.value(first);
+                format!("{kernel}(ww_fetched_at(launch), {held}, {first}, {tile}, {held}, 0u, 0u);")
+            }
+            Convention::Node => {
+                let first = global_index(self.kernel, first);
+                let table =
+                    if self.takes[kernel].table { format!("arguments.operands + {first}, ") } else { String::new() };
+                format!("{kernel}(buffers, {held}, {table}{tile});")
+            }
+        };
+        self.line(&line);
+    }
+
+    fn dispatch(&mut self, number: &Expression, operands: &CallOperands, tile: &Expression, waits: &CallWaits) {
+        let CallWaits { ring, first, count, stopped } = waits;
+        let (held, own) = (self.operands(operands), self.value(&operands.first));
+        let [number, tile, first, count] = [number, tile, first, count].map(|word| self.value(word));
+        self.line("WW_INDIRECT");
+        self.assign(
+            stopped,
+            &format!(
+                "ww_kernels[{number}](ww_fetched_at(launch), {held}, {own}, {tile}, ww_fetched_at({ring}), {first}, {count}) != 0u"
+            ),
+        );
     }
 
     /// Cases from number `first` on, of `count` in all, as leaves of a tree of comparisons. A compiler turns a `switch` into a

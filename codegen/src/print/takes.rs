@@ -6,6 +6,15 @@ use crate::kernel_ir::effects::Memory;
 use crate::kernel_ir::location::visit;
 use crate::kernel_ir::{Block, Kernel};
 
+/// How kernels take their arguments.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Convention {
+    /// Words in registers, the same for every kernel, so that one call serves all; what lasts for the launch is in shared memory.
+    Launch,
+    /// What each needs, from the only entry that calls it, in which it stands.
+    Node,
+}
+
 /// What a kernel takes beside memory, operands and tile.
 #[derive(Clone, Copy)]
 pub(super) struct Takes {
@@ -13,7 +22,7 @@ pub(super) struct Takes {
     pub exchange: bool,
     /// The table of operands, beside those that the entry has fetched: of many operands, or of several rTasks.
     pub table: bool,
-    /// Its own instructions; it then returns whether its waits gave up.
+    /// Its own instructions.
     pub waits: bool,
 }
 

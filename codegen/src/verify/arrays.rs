@@ -54,7 +54,8 @@ impl Checker<'_, '_> {
             | Control::Repeat
             | Control::Leave
             | Control::Select
-            | Control::Call { .. } => {}
+            | Control::Call { .. }
+            | Control::Dispatch => {}
         }
         self.guards += usize::from(guarded);
         for (number, inner) in parts.blocks.iter().enumerate() {

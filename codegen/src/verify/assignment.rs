@@ -52,7 +52,7 @@ impl Flow<'_, '_> {
         }
         let blocks = parts.blocks.into_iter().enumerate();
         match statement.effects().control {
-            Control::Next | Control::Call { .. } => Some(state),
+            Control::Next | Control::Call { .. } | Control::Dispatch => Some(state),
             Control::Branch => blocks.fold(None, |after, (number, block)| {
                 let arm = self.inner(number, block, Some(state.clone()));
                 meet(after, arm)

@@ -20,7 +20,8 @@ pub(super) fn check(kernel: &Kernel, report: &mut Report<'_>) {
         | Control::Repeat
         | Control::Leave
         | Control::Select
-        | Control::Call { .. } => false,
+        | Control::Call { .. }
+        | Control::Dispatch => false,
     };
     let mut effects = before.map(|statement| statement.effects());
     if !waits || effects.any(|effects| effects.touches_arena() || !is_harmless(effects.control)) {

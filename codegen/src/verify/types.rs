@@ -136,9 +136,9 @@ impl Checker<'_, '_> {
     fn position(&mut self, effects: &Effects<'_>) {
         match effects.control {
             Control::Leave if self.loops == 0 => self.report(Problem::StrayBreak),
-            Control::Call { kernel, waits } => {
+            Control::Call { kernel } => {
                 self.types(|types| _ = types.declared(&self.program.kernels, kernel));
-                if self.program.kernels.get(kernel).is_some_and(|kernel| kernel.owns_instructions() != waits) {
+                if self.program.kernels.get(kernel).is_some_and(Kernel::owns_instructions) {
                     self.report(Problem::CallWaits(kernel));
                 }
             }
@@ -147,7 +147,8 @@ impl Checker<'_, '_> {
             | Control::Count { .. }
             | Control::Repeat
             | Control::Leave
-            | Control::Select => {}
+            | Control::Select
+            | Control::Dispatch => {}
         }
         let is_own = matches!(effects.order, Order::OwnWaits | Order::OwnSteps);
         if is_own && (self.path.len() > 1 || std::mem::replace(&mut self.awaited, true)) {

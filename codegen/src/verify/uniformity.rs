@@ -77,7 +77,12 @@ impl Flow<'_, '_> {
                 self.write(&Place::Local(variable), context.max(reads));
                 context.max(reads)
             }
-            Control::Next | Control::Repeat | Control::Leave | Control::Select | Control::Call { .. } => context,
+            Control::Next
+            | Control::Repeat
+            | Control::Leave
+            | Control::Select
+            | Control::Call { .. }
+            | Control::Dispatch => context,
         };
         for (number, block) in parts.blocks.into_iter().enumerate() {
             self.path.push(number as u32);

@@ -33,12 +33,13 @@ pub fn program() -> Program {
     let place = || Place::Local(words[0]);
     let value = || Expression::Local(words[0]);
     entry.body.extend(words.iter().map(|word| assign(*word, Expression::Builtin(Builtin::Block))));
-    for (kernel, body) in kernels.iter() {
-        let waits = || CallWaits { ring, first: value(), count: Expression::i32(1), stopped: Place::Local(flag) };
-        let waits = body.owns_instructions().then(waits);
-        let operands = CallOperands { array: ring, index: Expression::i32(64), first: value() };
-        entry.body.push(Statement::Call { kernel, operands, tile: Expression::i32(3), waits });
+    let operands = || CallOperands { array: ring, index: Expression::i32(64), first: value() };
+    let tile = || Expression::i32(3);
+    for (kernel, _) in kernels.iter().filter(|(_, body)| !body.owns_instructions()) {
+        entry.body.push(Statement::Call { kernel, operands: operands(), tile: tile() });
     }
+    let waits = CallWaits { ring, first: value(), count: Expression::i32(1), stopped: Place::Local(flag) };
+    entry.body.push(Statement::Dispatch { number: value(), operands: operands(), tile: tile(), waits });
     for (table, words) in [(Table::StreamStart, 4), (Table::Instructions, 64), (Table::Operands, 516)] {
         entry.body.push(Statement::Fetch { array: ring, index: Expression::i32(8), table, first: value(), words });
         entry.body.push(Statement::LoadTable { place: place(), table, index: value() });

@@ -110,10 +110,18 @@ pub struct SharedWords {
     pub length: u32,
 }
 
+/// Which kernel is called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Callee {
+    Kernel(KernelId),
+    /// That of this index.
+    Numbered(Slot),
+}
+
 /// Parameters of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallAccess {
-    pub kernel: KernelId,
+    pub callee: Callee,
     /// Where the first operands were fetched to.
     pub array: SharedWords,
     pub index: Slot,

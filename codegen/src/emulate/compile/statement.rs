@@ -4,15 +4,15 @@ use warpweave_graph::arena::Id;
 use warpweave_plan::plan::MOST_POLLED;
 
 use crate::kernel_ir::{
-    ArrayId, Block, CallWaits, Constant, Expression, GlobalSpace, LocalId, Location, MemoryType, Place, ScalarType,
-    SharedId, Statement,
+    ArrayId, Block, CallOperands, CallWaits, Constant, Expression, GlobalSpace, LocalId, Location, MemoryType, Place,
+    ScalarType, SharedId, Statement,
 };
 
 use super::{Compiler, MAXIMUM_CODE, Value};
 use crate::emulate::bytecode::scalar::NarrowBinary;
 use crate::emulate::bytecode::{
-    CallAccess, CopyAccess, FetchAccess, GlobalAccess, Index, IndexCheckAccess, Instruction, Registers, SharedAccess,
-    Slot, TaggedAccess, WaitAccess, WideSlot,
+    CallAccess, Callee, CopyAccess, FetchAccess, GlobalAccess, Index, IndexCheckAccess, Instruction, Registers,
+    SharedAccess, Slot, TaggedAccess, WaitAccess, WideSlot,
 };
 
 impl Compiler<'_> {
@@ -164,20 +164,17 @@ impl Compiler<'_> {
                 self.loops.last_mut().expect("as above").1.push(at);
             }
             Statement::Switch { selector, cases } => self.switch(selector, cases)?,
-            Statement::Call { kernel, operands, tile, waits } => {
-                let mut late = None;
-                if let Some(CallWaits { ring, first, count, stopped }) = waits {
-                    let (ring, first) = (self.shared_words(*ring), self.evaluate_narrow(first));
-                    let count = self.evaluate_narrow(count);
-                    let registers;
-                    (registers, late) = self.destinations(stopped, MemoryType::Bool, 1);
-                    self.emit(Instruction::CallWaits { ring, first, count, stopped: Slot(registers.slots[0]) });
-                }
-                let array = self.shared_words(operands.array);
-                let [index, first, tile] =
-                    [&operands.index, &operands.first, tile].map(|word| self.evaluate_narrow(word));
-                self.out.calls.push(CallAccess { kernel: *kernel, array, index, first, tile });
-                self.emit(Instruction::Call(self.out.calls.len() as u32 - 1));
+            Statement::Call { kernel, operands, tile } => {
+                let call = self.call(Callee::Kernel(*kernel), operands, tile);
+                self.emit(call);
+            }
+            Statement::Dispatch { number, operands, tile, waits: CallWaits { ring, first, count, stopped } } => {
+                let (ring, first) = (self.shared_words(*ring), self.evaluate_narrow(first));
+                let (count, number) = (self.evaluate_narrow(count), self.evaluate_narrow(number));
+                let (registers, late) = self.destinations(stopped, MemoryType::Bool, 1);
+                let call = self.call(Callee::Numbered(number), operands, tile);
+                self.emit(Instruction::CallWaits { ring, first, count, stopped: Slot(registers.slots[0]) });
+                self.emit(call);
                 self.finish(late);
             }
             Statement::Await { order, .. } => self.own_waits(*order),
@@ -227,6 +224,13 @@ impl Compiler<'_> {
             Statement::DependentLaunch => _ = self.emit(Instruction::DependentLaunch),
         }
         Some(())
+    }
+
+    fn call(&mut self, callee: Callee, operands: &CallOperands, tile: &Expression) -> Instruction {
+        let array = self.shared_words(operands.array);
+        let [index, first, tile] = [&operands.index, &operands.first, tile].map(|word| self.evaluate_narrow(word));
+        self.out.calls.push(CallAccess { callee, array, index, first, tile });
+        Instruction::Call(self.out.calls.len() as u32 - 1)
     }
 
     fn assign(&mut self, place: &Place, value: &Expression) {

@@ -11,7 +11,7 @@ use super::lanes::{ALL, Frame, Lanes, lanes, source_lane};
 use super::presets::{HeldOperands, OwnWaits, fetched, prepare, prepare_operands};
 use super::statistics;
 use crate::emulate::bytecode::scalar::truth;
-use crate::emulate::bytecode::{CallAccess, Compiled, CompiledBody, Instruction, Slot};
+use crate::emulate::bytecode::{CallAccess, Callee, Compiled, CompiledBody, Instruction, Slot};
 use crate::emulate::report::{Fault, Site};
 use crate::emulate::world::World;
 use crate::emulate::world::memory::global::POISON;
@@ -150,7 +150,9 @@ impl Warp {
             match event {
                 Event::Stop(stop) => return stop,
                 Event::Call { kernel, operands, tile } => {
-                    let body = &program.kernels[kernel.index()];
+                    let Some(body) = program.kernels.get(kernel.index()) else {
+                        return self.without_kernel(program, kernel, world);
+                    };
                     self.core.enter(kernel, operands, tile);
                     let prepared = if self.loaded != Some(kernel) {
                         self.kernel = Frame::default();
@@ -176,6 +178,12 @@ impl Warp {
                 }
             }
         }
+    }
+
+    fn without_kernel(&self, program: &Compiled, kernel: KernelId, world: &mut World) -> Stop {
+        let number = kernel.index();
+        world.fault(|| self.site(program, 0), Fault::UnknownKernel { number });
+        Stop::Fatal
     }
 
     fn without_operand(&self, program: &Compiled, fault: Fault, world: &mut World) -> Stop {
@@ -347,9 +355,17 @@ impl Core {
                     pc = starts[(selector as usize).min(end)];
                 }
                 Instruction::Call(number) => {
-                    let CallAccess { kernel, array, index, first, tile } = body.calls[number as usize];
+                    let CallAccess { callee, array, index, first, tile } = body.calls[number as usize];
                     let [index, first, tile] = [index, first, tile].map(|word| frame.uniform(word, self.active));
-                    let (Some(index), Some(first), Some(tile), ALL) = (index, first, tile, self.active) else {
+                    let kernel = match callee {
+                        Callee::Kernel(kernel) => Some(kernel),
+                        Callee::Numbered(number) => {
+                            frame.uniform(number, self.active).map(|number| KernelId::from_index(number as usize))
+                        }
+                    };
+                    let (Some(kernel), Some(index), Some(first), Some(tile), ALL) =
+                        (kernel, index, first, tile, self.active)
+                    else {
                         return self.fatal(body, at, Fault::DivergentControl, world);
                     };
                     self.pc = pc;

@@ -7,7 +7,7 @@ use warpweave_graph::text::reader::{Parsed, Reader, Word};
 use super::expression::{expression, index};
 use super::scope::Scope;
 use crate::kernel_ir::{
-    ArrayId, Block, CallOperands, CallWaits, Expression, GlobalSpace, KernelId, LocalId, MemoryType, Place, SharedId,
+    ArrayId, Block, CallOperands, CallWaits, Expression, GlobalSpace, LocalId, MemoryType, Place, SharedId,
     ShuffleMode, Statement, Width,
 };
 
@@ -74,8 +74,9 @@ fn statement(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
             Statement::Switch { selector, cases }
         }
         "call" => {
-            let (kernel, operands, tile) = called(reader, scope)?;
-            Statement::Call { kernel, operands, tile, waits: None }
+            let kernel = reader.id("an earlier kernel", scope.kernels)?;
+            let (operands, tile) = called(reader, scope)?;
+            Statement::Call { kernel, operands, tile }
         }
         "await" => {
             let order = reader.named("a memory order")?;
@@ -154,14 +155,15 @@ fn written(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
         let table = reader.named("a table")?;
         return Ok(Statement::LoadTable { place, table, index: index(reader, scope)? });
     }
-    if reader.eat_word("call") {
-        let (kernel, operands, tile) = called(reader, scope)?;
+    if reader.eat_word("dispatch") {
+        let number = index(reader, scope)?;
+        let (operands, tile) = called(reader, scope)?;
         reader.keyword("waits")?;
         let count = expression(reader, scope)?;
         reader.keyword("from")?;
         let ring = scope.shared(reader)?;
-        let waits = Some(CallWaits { ring, first: index(reader, scope)?, count, stopped: place });
-        return Ok(Statement::Call { kernel, operands, tile, waits });
+        let waits = CallWaits { ring, first: index(reader, scope)?, count, stopped: place };
+        return Ok(Statement::Dispatch { number, operands, tile, waits });
     }
     if reader.eat_word("control") {
         let word = reader.named("a control word")?;
@@ -197,9 +199,8 @@ fn check(reader: &mut Reader<'_>, scope: &Scope<'_>, place: Place) -> Parsed<Sta
     Ok(Statement::CheckIndex { place, value, extent, element, record: index(reader, scope)? })
 }
 
-/// A kernel, its operands, and the tile.
-fn called(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<(KernelId, CallOperands, Expression)> {
-    let kernel = reader.id("an earlier kernel", scope.kernels)?;
+/// The operands of a kernel, and the tile.
+fn called(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<(CallOperands, Expression)> {
     reader.mark("(")?;
     let array = scope.shared(reader)?;
     let at = index(reader, scope)?;
@@ -208,7 +209,11 @@ fn called(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<(KernelId, CallO
     reader.mark(",")?;
     let tile = expression(reader, scope)?;
     reader.mark(")")?;
-    Ok((kernel, operands, tile))
+    Ok((operands, tile))
+}
+
+fn called_with(CallOperands { array, index, first }: &CallOperands, tile: &Expression) -> String {
+    format!("({array}[{index}] of {first}, {tile})")
 }
 
 fn load(reader: &mut Reader<'_>, scope: &Scope<'_>, place: Place) -> Parsed<Statement> {
@@ -371,15 +376,10 @@ fn line(statement: &Statement) -> String {
             ShuffleMode::Broadcast(lane) => format!("{place} = shuffle lane {lane} of {value}"),
         },
         Statement::Break => "break".to_owned(),
-        Statement::Call { kernel, operands, tile, waits } => {
-            let CallOperands { array, index, first } = operands;
-            let call = format!("call {kernel}({array}[{index}] of {first}, {tile})");
-            match waits {
-                None => call,
-                Some(CallWaits { ring, first, count, stopped }) => {
-                    format!("{stopped} = {call} waits {count} from {ring}[{first}]")
-                }
-            }
+        Statement::Call { kernel, operands, tile } => format!("call {kernel}{}", called_with(operands, tile)),
+        Statement::Dispatch { number, operands, tile, waits: CallWaits { ring, first, count, stopped } } => {
+            let called = called_with(operands, tile);
+            format!("{stopped} = dispatch [{number}]{called} waits {count} from {ring}[{first}]")
         }
         Statement::Await { order, loaded } => format!("await {} {loaded:?}", order.word()),
         Statement::BlockBarrier => "barrier".to_owned(),

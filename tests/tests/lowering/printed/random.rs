@@ -66,7 +66,7 @@ impl Launched {
 
 fn call(first: Expression, tile: Expression) -> Statement {
     let operands = CallOperands { array: SharedId::from_index(1), index: Expression::i32(4), first };
-    Statement::Call { kernel: KernelId::from_index(1), operands, tile, waits: None }
+    Statement::Call { kernel: KernelId::from_index(1), operands, tile }
 }
 
 fn kernel() -> impl Strategy<Value = Kernel> {
