@@ -110,6 +110,11 @@ pub fn jump_tables<'a>(cubin: &'a [u8], entry: &str) -> Result<&'a [u8], CubinEr
     Ok(elf.section(&format!(".nv.constant2.{entry}")).map_or(&[], |section| section.bytes))
 }
 
+/// The tables of functions in constant bank 3: the byte at which an address stands, and the function's symbol.
+pub fn function_tables(cubin: &[u8]) -> Result<Vec<(u32, String)>, CubinError> {
+    Elf::read(cubin)?.relocations(".nv.constant3")
+}
+
 /// The assembler notes its command line; `-arch` is followed by the target.
 fn noted_target(elf: &Elf<'_>) -> Option<Target> {
     let note = elf.section(".note.nv.tkinfo")?.bytes;

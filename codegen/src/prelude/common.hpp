@@ -16,13 +16,9 @@
 #define WW_INDIRECT _Pragma("nv_abi preserve_n_data(16)")
 #define WW_KERNEL WW_INDIRECT extern "C" __device__ __noinline__
 #else
-#define WW_INDIRECT _Pragma("nv_abi preserve_n_data(16)")
-#define WW_KERNEL WW_INDIRECT static __device__ __noinline__
+#define WW_KERNEL static __device__ __noinline__
 #endif
-#define WW_TABLE __constant__ unsigned (*const
 #else
-#define WW_INDIRECT
-#define WW_TABLE static unsigned (*const
 #define WW_FUNCTION static inline
 #define WW_KERNEL static
 #endif

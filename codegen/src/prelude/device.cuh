@@ -390,36 +390,26 @@ WW_FUNCTION void ww_keep_launch(ww_u32* launch, ww_buffers const& buffers) {
   if (ww_thread() == 0u) ((ww_launch*)launch)->buffers = buffers;
 }
 
-// Two words of eight bytes of what is kept, from byte `at` on.
-template <class A, class B> WW_FUNCTION void ww_kept(ww_fetched launch, ww_u32 at, A& first, B& second) {
-  ww_u64 words[2];
-  asm("ld.shared.v2.u64 {%0, %1}, [%2];" : "=l"(words[0]), "=l"(words[1]) : "r"(launch + at));
-  first = (A)words[0], second = (B)words[1];
+// What is kept at byte `at`. Each is loaded by itself, where it is used: most kernels need little of it.
+template <class T> WW_FUNCTION T ww_kept(ww_fetched launch, ww_u32 at) {
+  ww_u64 word;
+  asm("ld.shared.u64 %0, [%1];" : "=l"(word) : "r"(launch + at));
+  return (T)word;
 }
 WW_FUNCTION ww_buffers ww_buffers_of(ww_fetched launch) {
-  ww_buffers buffers;
-  ww_kept(launch, 0u, buffers.arena, buffers.weights);
-  return buffers;
+  return {ww_kept<unsigned char*>(launch, 0u), ww_kept<unsigned char const*>(launch, 8u)};
 }
 WW_FUNCTION ww_exchange ww_exchange_of(ww_fetched launch) {
-  ww_exchange exchange;
-  ww_kept(launch, 16u, exchange.control, exchange.status);
-  ww_kept(launch, 32u, exchange.time_limit_ns, exchange.epoch);
-  return exchange;
+  ww_u32 epoch;
+  asm("ld.shared.u32 %0, [%1];" : "=r"(epoch) : "r"(launch + 40u));
+  return {ww_kept<int*>(launch, 16u), ww_kept<int*>(launch, 24u), ww_kept<ww_u64>(launch, 32u), epoch};
 }
 WW_FUNCTION ww_own_waits ww_waits_of(ww_fetched launch, ww_fetched ring, ww_u32 first, ww_u32 count) {
-  ww_own_waits waits;
-  ww_u64 unused;
-  ww_kept(launch, 48u, waits.counters, waits.instructions);
-  ww_kept(launch, 64u, waits.operands, unused);
-  waits.ring = ring, waits.first = first, waits.count = count;
-  return waits;
+  return {ww_kept<int*>(launch, 48u), ring, first, count, ww_kept<int const*>(launch, 56u),
+          ww_kept<int const*>(launch, 64u)};
 }
 WW_FUNCTION int const* ww_operands_of(ww_fetched launch, ww_u32 first) {
-  int const* operands;
-  ww_u64 unused;
-  ww_kept(launch, 64u, operands, unused);
-  return operands + (int)first;
+  return ww_kept<int const*>(launch, 64u) + (int)first;
 }
 
 // Asks for what the array is to hold here, and not only where it is used. Does not wait for it.

@@ -56,6 +56,8 @@ pub fn cuda(program: &Program) -> String {
 const LAUNCH_PARAMETERS: &str = "ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, \
                                  ww_fetched ring, unsigned first, unsigned count";
 
+const LAUNCH_ARGUMENTS: &str = "launch, operands, first_operand, tile, ring, first, count";
+
 /// What is printed, and what all of it knows.
 struct Printer<'a> {
     program: &'a Program,
@@ -109,15 +111,25 @@ impl<'a> Printer<'a> {
     }
 
     fn entries(&self) -> String {
-        let persistent = self.program.entry.persistent().map(|entry| self.kernel_table() + &self.entry(entry));
+        let persistent = self.program.entry.persistent().map(|entry| self.dispatch() + &self.entry(entry));
         let nodes = self.program.entry.nodes().into_iter().map(|(id, node)| self.node(id, node));
         persistent.into_iter().chain(nodes).collect::<Vec<String>>().join("\n")
     }
 
-    /// The kernels by their numbers.
-    fn kernel_table(&self) -> String {
-        let names: Vec<String> = self.program.kernels.ids().map(|id| id.to_string()).collect();
-        format!("WW_TABLE ww_kernels[])({LAUNCH_PARAMETERS}) = {{{}}};\n\n", names.join(", "))
+    /// What calls the kernel of a number: through a table where kernels are linked, whose calls follow one convention.
+    fn dispatch(&self) -> String {
+        let kernels: Vec<KernelId> = self.program.kernels.ids().collect();
+        let table: Vec<String> = kernels.iter().map(KernelId::to_string).collect();
+        let head = format!("WW_FUNCTION unsigned ww_dispatch(unsigned number, {LAUNCH_PARAMETERS}) {{\n");
+        let mut text = format!(
+            "#if defined(WW_LINKED)\n__constant__ unsigned (*ww_kernels[])({LAUNCH_PARAMETERS}) = {{{}}};\n{head}  unsigned \
+             stopped;\n  WW_INDIRECT\n  stopped = ww_kernels[number]({LAUNCH_ARGUMENTS});\n  return stopped;\n}}\n#else\n{head}  switch (number) {{\n",
+            table.join(", ")
+        );
+        for id in kernels {
+            writeln!(text, "    case {}u: return {id}({LAUNCH_ARGUMENTS});", id.index()).expect(INFALLIBLE);
+        }
+        text + "    default: return 0u;\n  }\n}\n#endif\n\n"
     }
 
     /// The beginning of an entry's signature.

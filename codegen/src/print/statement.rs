@@ -422,11 +422,10 @@ impl Printer<'_> {
         let CallWaits { ring, first, count, stopped } = waits;
         let (held, own) = (self.operands(operands), self.value(&operands.first));
         let [number, tile, first, count] = [number, tile, first, count].map(|word| self.value(word));
-        self.line("WW_INDIRECT");
         self.assign(
             stopped,
             &format!(
-                "ww_kernels[{number}](ww_fetched_at(launch), {held}, {own}, {tile}, ww_fetched_at({ring}), {first}, {count}) != 0u"
+                "ww_dispatch({number}, ww_fetched_at(launch), {held}, {own}, {tile}, ww_fetched_at({ring}), {first}, {count}) != 0u"
             ),
         );
     }

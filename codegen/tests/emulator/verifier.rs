@@ -1,8 +1,9 @@
 //! The kernel IR verifier, one violation at a time.
 
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Body, Builtin, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId, MemoryOrder, MemoryType,
-    MixedEntries, Place, Program, RegisterArray, ScalarType, ShuffleMode, Statement, Table, UnaryOp, Width,
+    BinaryOp, Body, Builtin, CallOperands, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId, MemoryOrder,
+    MemoryType, MixedEntries, Place, Program, RegisterArray, ScalarType, SharedId, ShuffleMode, Statement, Table,
+    UnaryOp, Width,
 };
 use warpweave_codegen::verify::{Flaw, Problem, Scope, verify};
 use warpweave_codegen::{nodes, persistent};
@@ -186,7 +187,9 @@ fn statements_belong_into_their_body() {
     assert_eq!(problems(kernel), [Problem::Misplaced("LoadControl"), Problem::Misplaced("LoadTable")]);
 
     let mut program = program(64, Vec::new());
-    let mut entry = persistent::entry(&[(); 2].map(|()| Kernel::default()).into_iter().collect());
+    let [first, second] = [0, 1].map(KernelId::from_index);
+    let mut entry = persistent::entry(&Arena::new());
+    entry.body.extend([first, second].map(call));
     entry.body.push(store(Expression::Tile, Expression::f32(0.0)));
     program.entry = Entry::Persistent(entry);
     let problems: Vec<Problem> = verify(&program).into_iter().map(|violation| violation.problem).collect();
@@ -232,8 +235,17 @@ fn a_kernel_waits_once_and_touches_the_arena_afterwards() {
     let problems =
         |program: &Program| verify(program).into_iter().map(|violation| violation.problem).collect::<Vec<_>>();
     assert_eq!(problems(&nested), misplaced);
-    nested.kernels[KernelId::from_index(0)].body = vec![waits()];
-    assert_eq!(problems(&nested), [Problem::CallWaits(KernelId::from_index(0))]);
+    let kernel = KernelId::from_index(0);
+    nested.kernels[kernel].body = vec![waits()];
+    assert_eq!(problems(&nested), [], "a dispatch says which waits its kernel does");
+    nested.entry.persistent_mut().expect("streams are launched").body.push(call(kernel));
+    assert_eq!(problems(&nested), [Problem::CallWaits(kernel)]);
+}
+
+/// A call that has no waits, in an entry that walks streams.
+fn call(kernel: KernelId) -> Statement {
+    let operands = CallOperands { array: SharedId::from_index(0), index: int(0), first: int(0) };
+    Statement::Call { kernel, operands, tile: int(0) }
 }
 
 #[test]

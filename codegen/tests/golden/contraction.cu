@@ -1,5 +1,6 @@
-WW_KERNEL void k0(ww_buffers buffers, ww_fetched operands, unsigned tile) {
-  unsigned char* const shared = ww_shared_memory() + 1280;
+WW_KERNEL unsigned k0(ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) {
+  unsigned char* const shared = ww_shared_memory() + 1360;
+  ww_buffers const buffers = ww_buffers_of(launch);
   unsigned v0, v1, v2, v3, v4, v5, v6;
   float r0[16];
   float r1[4];
@@ -46,10 +47,12 @@ WW_KERNEL void k0(ww_buffers buffers, ww_fetched operands, unsigned tile) {
   for (unsigned v9 = 0u; v9 < 4u; ++v9) {
     ww_arena_store4_f32(buffers, ww_extend(ww_fetched_word(operands, 2u) + (v2 + v4 + v9) * v1 + (v3 + v5)), r0[v9 * 4u + 0u] + 0.0f, r0[v9 * 4u + 1u] + 0.0f, r0[v9 * 4u + 2u] + 0.0f, r0[v9 * 4u + 3u] + 0.0f);
   }
+  return 0u;
 }
 
-WW_KERNEL void k1(ww_buffers buffers, ww_fetched operands, unsigned tile) {
-  unsigned char* const shared = ww_shared_memory() + 1280;
+WW_KERNEL unsigned k1(ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) {
+  unsigned char* const shared = ww_shared_memory() + 1360;
+  ww_buffers const buffers = ww_buffers_of(launch);
   unsigned v0, v1, v2, v3, v4, v5, v6;
   float r0[16];
   float r1[4];
@@ -96,13 +99,33 @@ WW_KERNEL void k1(ww_buffers buffers, ww_fetched operands, unsigned tile) {
   for (unsigned v9 = 0u; v9 < 4u; ++v9) {
     ww_arena_store4_f32(buffers, ww_extend(ww_fetched_word(operands, 2u) + (v2 + v4 + v9) * v1 + (v3 + v5)), ww_tanh(r0[v9 * 4u + 0u] + 1.0f), ww_tanh(r0[v9 * 4u + 1u] + 1.0f), ww_tanh(r0[v9 * 4u + 2u] + 1.0f), ww_tanh(r0[v9 * 4u + 3u] + 1.0f));
   }
+  return 0u;
 }
 
+#if defined(WW_LINKED)
+__constant__ unsigned (*ww_kernels[])(ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) = {k0, k1};
+WW_FUNCTION unsigned ww_dispatch(unsigned number, ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) {
+  unsigned stopped;
+  WW_INDIRECT
+  stopped = ww_kernels[number](launch, operands, first_operand, tile, ring, first, count);
+  return stopped;
+}
+#else
+WW_FUNCTION unsigned ww_dispatch(unsigned number, ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) {
+  switch (number) {
+    case 0u: return k0(launch, operands, first_operand, tile, ring, first, count);
+    case 1u: return k1(launch, operands, first_operand, tile, ring, first, count);
+    default: return 0u;
+  }
+}
+#endif
+
 extern "C" __global__ void __launch_bounds__(256, 1) warpweave_persistent(ww_arguments arguments) {
-  unsigned char* const shared = ww_shared_memory();
-  ww_buffers const buffers = arguments.buffers;
-  bool v6, v7;
-  unsigned v0, v1, v2, v3, v4, v5, v8, v9;
+  ww_u32* const launch = (ww_u32*)ww_shared_memory();
+  ww_keep_launch(launch, arguments);
+  unsigned char* const shared = ww_shared_memory() + 80;
+  bool v6, v7, v8;
+  unsigned v0, v1, v2, v3, v4, v5, v9, v10;
   unsigned r0[4];
   unsigned* const s0 = (unsigned*)(shared + 0);
   unsigned* const s1 = (unsigned*)(shared + 1024);
@@ -124,21 +147,17 @@ extern "C" __global__ void __launch_bounds__(256, 1) warpweave_persistent(ww_arg
     if (!((int)r0[0] < 3)) {
       ww_fetch<32, 256>(s1 + 32u - v5, arguments.operands, r0[1]);
       ww_async_commit();
-      if (r0[0] - 3u < 1u) {
-        k0(buffers, ww_fetched_at(s1 + v5), r0[2]);
-      } else {
-        if (r0[0] - 3u < 2u) {
-          k1(buffers, ww_fetched_at(s1 + v5), r0[2]);
-        }
-      }
+      v7 = ww_dispatch(r0[0] - 3u, ww_fetched_at(launch), ww_fetched_at(s1 + v5), v4, r0[2], ww_fetched_at(s0), v2, r0[3]) != 0u;
       v4 = r0[1];
       v5 = 32u - v5;
       v3 = v2;
+      v8 = v7 || (!(ww_shift_right(v1 ^ v3, 4u) == 0u));
       ww_shared_load4_i32(r0, s0, (v2 & 63u) * 4u);
       ww_async_wait<0>();
       ww_barrier();
     } else {
       v3 = v2;
+      v7 = false;
       if (r0[0] < 1u) {
         break;
       } else {
@@ -148,9 +167,6 @@ extern "C" __global__ void __launch_bounds__(256, 1) warpweave_persistent(ww_arg
             v6 = ww_wait_acquire(arguments, r0[1], (v0 - 1u) * r0[2] + r0[3], v1);
           }
           v7 = ww_barrier_or(!v6);
-          if (v7) {
-            break;
-          }
         } else {
           if (r0[0] < 3u) {
             if (ww_thread() == 0u) {
@@ -159,9 +175,13 @@ extern "C" __global__ void __launch_bounds__(256, 1) warpweave_persistent(ww_arg
           }
         }
       }
+      v8 = v7 || (!(ww_shift_right(v1 ^ v3, 4u) == 0u));
       ww_shared_load4_i32(r0, s0, (v2 & 63u) * 4u);
     }
-    if (!(ww_shift_right(v1 ^ v3, 4u) == 0u)) {
+    if (v8) {
+      if (v7) {
+        break;
+      }
       v1 = v3;
       ww_async_wait<0>();
       ww_barrier();
@@ -174,10 +194,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) warpweave_persistent(ww_arg
   }
   ww_async_wait<0>();
   if (ww_thread() == 0u) {
-    v8 = ww_add_control(arguments, ww_left, 1u);
-    if (v8 + 1u == v0 * ww_grid()) {
-      v9 = ww_load_control(arguments, ww_abort);
-      if (v9 == 0u) {
+    v9 = ww_add_control(arguments, ww_left, 1u);
+    if (v9 + 1u == v0 * ww_grid()) {
+      v10 = ww_load_control(arguments, ww_abort);
+      if (v10 == 0u) {
         ww_store_control(arguments, ww_epoch, v0 + 1u);
       }
     }

@@ -1,5 +1,6 @@
-WW_KERNEL void k0(ww_buffers buffers, ww_fetched operands, unsigned tile) {
-  unsigned char* const shared = ww_shared_memory() + 4112;
+WW_KERNEL unsigned k0(ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) {
+  unsigned char* const shared = ww_shared_memory() + 4192;
+  ww_buffers const buffers = ww_buffers_of(launch);
   bool v0;
   unsigned v1;
   unsigned long long v2;
@@ -232,10 +233,13 @@ WW_KERNEL void k0(ww_buffers buffers, ww_fetched operands, unsigned tile) {
   ww_arena_store_f32(buffers, ww_extend(15360u + ww_thread()), v3);
   v3 = ww_shuffle(v3, 3u);
   ww_arena_store_f32(buffers, ww_extend(15488u + ww_thread()), v3);
+  return 0u;
 }
 
-WW_KERNEL void k1(ww_buffers buffers, ww_exchange exchange, ww_fetched operands, unsigned tile) {
-  unsigned char* const shared = ww_shared_memory() + 4112;
+WW_KERNEL unsigned k1(ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) {
+  unsigned char* const shared = ww_shared_memory() + 4192;
+  ww_buffers const buffers = ww_buffers_of(launch);
+  ww_exchange const exchange = ww_exchange_of(launch);
   bool v0;
   unsigned v1, v2, v3, v7, v8;
   unsigned long long v4;
@@ -424,10 +428,12 @@ WW_KERNEL void k1(ww_buffers buffers, ww_exchange exchange, ww_fetched operands,
   ww_tagged_store(buffers, exchange, ww_extend(tile), 3u, r6[1]);
   v7 = ww_check_index(buffers, tile, 5u, tile, 6ull);
   v8 = ww_check_index(buffers, -3ull, 5u, tile, 6ull);
+  return 0u;
 }
 
-WW_KERNEL void k2(ww_buffers buffers, ww_fetched operands, unsigned tile) {
-  unsigned char* const shared = ww_shared_memory() + 4112;
+WW_KERNEL unsigned k2(ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) {
+  unsigned char* const shared = ww_shared_memory() + 4192;
+  ww_buffers const buffers = ww_buffers_of(launch);
   float* const s0 = (float*)(shared + 0);
   ww_async_copy_arena<4>(s0 + 8u, buffers, ww_extend(tile), true);
   ww_async_copy_weights<4>(s0 + 8u, buffers, ww_extend(tile), true);
@@ -440,10 +446,12 @@ WW_KERNEL void k2(ww_buffers buffers, ww_fetched operands, unsigned tile) {
   ww_async_commit();
   ww_async_wait<1>();
   ww_async_wait<0>();
+  return 0u;
 }
 
-WW_KERNEL void k3(ww_buffers buffers, ww_fetched operands, unsigned tile) {
-  unsigned char* const shared = ww_shared_memory() + 4112;
+WW_KERNEL unsigned k3(ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) {
+  unsigned char* const shared = ww_shared_memory() + 4192;
+  ww_buffers const buffers = ww_buffers_of(launch);
   bool v3;
   unsigned v2;
   v2 = ww_arena_load_i32(buffers, ww_extend(0u + ww_thread()));
@@ -496,30 +504,41 @@ WW_KERNEL void k3(ww_buffers buffers, ww_fetched operands, unsigned tile) {
     }
   }
   ww_arena_store_i32(buffers, ww_extend(128u + ww_thread()), v2);
+  return 0u;
 }
 
-WW_KERNEL bool k4(ww_buffers buffers, ww_exchange exchange, ww_fetched operands, unsigned tile, ww_own_waits waits) {
-  unsigned char* const shared = ww_shared_memory() + 4112;
+WW_KERNEL unsigned k4(ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) {
+  unsigned char* const shared = ww_shared_memory() + 4192;
+  ww_buffers const buffers = ww_buffers_of(launch);
+  ww_exchange const exchange = ww_exchange_of(launch);
+  ww_own_waits const waits = ww_waits_of(launch, ring, first, count);
   float r0[1];
   r0[0] = ww_weights_load_f32(buffers, ww_extend(tile));
   ww_hold(r0);
   if (ww_await_relaxed(exchange, waits)) return true;
   ww_arena_store_f32(buffers, ww_extend(tile), r0[0]);
-  return false;
+  return 0u;
 }
 
-WW_KERNEL bool k5(ww_buffers buffers, ww_exchange exchange, ww_fetched operands, unsigned tile, ww_own_waits waits) {
-  unsigned char* const shared = ww_shared_memory() + 4112;
+WW_KERNEL unsigned k5(ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) {
+  unsigned char* const shared = ww_shared_memory() + 4192;
+  ww_buffers const buffers = ww_buffers_of(launch);
+  ww_exchange const exchange = ww_exchange_of(launch);
+  ww_own_waits const waits = ww_waits_of(launch, ring, first, count);
   float r0[1];
   r0[0] = ww_weights_load_f32(buffers, ww_extend(tile));
   ww_hold(r0);
   if (ww_await_acquire(exchange, waits)) return true;
   ww_arena_store_f32(buffers, ww_extend(tile), r0[0]);
-  return false;
+  return 0u;
 }
 
-WW_KERNEL bool k6(ww_buffers buffers, ww_exchange exchange, ww_fetched operands, int const* table, unsigned tile, ww_own_waits waits) {
-  unsigned char* const shared = ww_shared_memory() + 4112;
+WW_KERNEL unsigned k6(ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) {
+  unsigned char* const shared = ww_shared_memory() + 4192;
+  ww_buffers const buffers = ww_buffers_of(launch);
+  ww_exchange const exchange = ww_exchange_of(launch);
+  int const* table = ww_operands_of(launch, first_operand);
+  ww_own_waits const waits = ww_waits_of(launch, ring, first, count);
   unsigned v0, v1, v2, v3;
   ww_u32 ahead[4];
   ww_table4(table, 0u, ahead[0], ahead[1], ahead[2], ahead[3]);
@@ -534,11 +553,15 @@ WW_KERNEL bool k6(ww_buffers buffers, ww_exchange exchange, ww_fetched operands,
     ww_arena_store_i32(buffers, ww_extend(0u + ww_thread()), v3);
     if (!ww_next_step_relaxed(exchange, waits, steps, table)) break;
   }
-  return false;
+  return 0u;
 }
 
-WW_KERNEL bool k7(ww_buffers buffers, ww_exchange exchange, ww_fetched operands, int const* table, unsigned tile, ww_own_waits waits) {
-  unsigned char* const shared = ww_shared_memory() + 4112;
+WW_KERNEL unsigned k7(ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) {
+  unsigned char* const shared = ww_shared_memory() + 4192;
+  ww_buffers const buffers = ww_buffers_of(launch);
+  ww_exchange const exchange = ww_exchange_of(launch);
+  int const* table = ww_operands_of(launch, first_operand);
+  ww_own_waits const waits = ww_waits_of(launch, ring, first, count);
   unsigned v0, v1, v2, v3;
   ww_u32 ahead[4];
   ww_table4(table, 0u, ahead[0], ahead[1], ahead[2], ahead[3]);
@@ -553,26 +576,47 @@ WW_KERNEL bool k7(ww_buffers buffers, ww_exchange exchange, ww_fetched operands,
     ww_arena_store_i32(buffers, ww_extend(0u + ww_thread()), v3);
     if (!ww_next_step_release(exchange, waits, steps, table)) break;
   }
-  return false;
+  return 0u;
 }
 
+#if defined(WW_LINKED)
+__constant__ unsigned (*ww_kernels[])(ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) = {k0, k1, k2, k3, k4, k5, k6, k7};
+WW_FUNCTION unsigned ww_dispatch(unsigned number, ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) {
+  unsigned stopped;
+  WW_INDIRECT
+  stopped = ww_kernels[number](launch, operands, first_operand, tile, ring, first, count);
+  return stopped;
+}
+#else
+WW_FUNCTION unsigned ww_dispatch(unsigned number, ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) {
+  switch (number) {
+    case 0u: return k0(launch, operands, first_operand, tile, ring, first, count);
+    case 1u: return k1(launch, operands, first_operand, tile, ring, first, count);
+    case 2u: return k2(launch, operands, first_operand, tile, ring, first, count);
+    case 3u: return k3(launch, operands, first_operand, tile, ring, first, count);
+    case 4u: return k4(launch, operands, first_operand, tile, ring, first, count);
+    case 5u: return k5(launch, operands, first_operand, tile, ring, first, count);
+    case 6u: return k6(launch, operands, first_operand, tile, ring, first, count);
+    case 7u: return k7(launch, operands, first_operand, tile, ring, first, count);
+    default: return 0u;
+  }
+}
+#endif
+
 extern "C" __global__ void __launch_bounds__(128, 1) warpweave_persistent(ww_arguments arguments) {
-  unsigned char* const shared = ww_shared_memory();
-  ww_buffers const buffers = arguments.buffers;
-  ww_exchange const exchange = ww_exchange_of(arguments);
+  ww_u32* const launch = (ww_u32*)ww_shared_memory();
+  ww_keep_launch(launch, arguments);
+  unsigned char* const shared = ww_shared_memory() + 80;
   bool v2;
   unsigned v0, v1;
   unsigned* const s1 = (unsigned*)(shared + 16);
   v0 = ww_block();
   v1 = ww_block();
-  k0(buffers, ww_fetched_at(s1 + 64u), 3u);
-  k1(buffers, exchange, ww_fetched_at(s1 + 64u), 3u);
-  k2(buffers, ww_fetched_at(s1 + 64u), 3u);
-  k3(buffers, ww_fetched_at(s1 + 64u), 3u);
-  v2 = k4(buffers, exchange, ww_fetched_at(s1 + 64u), 3u, ww_waits_of(arguments, ww_fetched_at(s1), v0, 1u));
-  v2 = k5(buffers, exchange, ww_fetched_at(s1 + 64u), 3u, ww_waits_of(arguments, ww_fetched_at(s1), v0, 1u));
-  v2 = k6(buffers, exchange, ww_fetched_at(s1 + 64u), arguments.operands + ww_extend(v0), 3u, ww_waits_of(arguments, ww_fetched_at(s1), v0, 1u));
-  v2 = k7(buffers, exchange, ww_fetched_at(s1 + 64u), arguments.operands + ww_extend(v0), 3u, ww_waits_of(arguments, ww_fetched_at(s1), v0, 1u));
+  k0(ww_fetched_at(launch), ww_fetched_at(s1 + 64u), v0, 3u, ww_fetched_at(s1 + 64u), 0u, 0u);
+  k1(ww_fetched_at(launch), ww_fetched_at(s1 + 64u), v0, 3u, ww_fetched_at(s1 + 64u), 0u, 0u);
+  k2(ww_fetched_at(launch), ww_fetched_at(s1 + 64u), v0, 3u, ww_fetched_at(s1 + 64u), 0u, 0u);
+  k3(ww_fetched_at(launch), ww_fetched_at(s1 + 64u), v0, 3u, ww_fetched_at(s1 + 64u), 0u, 0u);
+  v2 = ww_dispatch(v0, ww_fetched_at(launch), ww_fetched_at(s1 + 64u), v0, 3u, ww_fetched_at(s1), v0, 1u) != 0u;
   ww_fetch<4, 128>(s1 + 8u, arguments.stream_start, v0);
   v0 = ww_table(arguments.stream_start, v0);
   ww_fetch<64, 128>(s1 + 8u, arguments.instructions, v0);

@@ -36,12 +36,8 @@ const ENTRY_BYTES: usize = 4 << 10;
 /// Points of the largest tile that a contraction's block may have: 8 × 12 a thread.
 const LARGEST_TILE: usize = 8 * 12 * 256;
 
-/// Kernels of a program whose dispatch the price of an rTask holds, and cycles of a comparison and a jump that halve them.
-const MANY_KERNELS: f64 = 32.0;
-const HALVING_CYCLES: f64 = 27.0;
-
-/// Cycles that calling a kernel takes; the only one of a program stands where it would be called.
-const CALLED_CYCLES: f64 = 75.0;
+/// Cycles of an rTask's price that its call from a stream does not take.
+const CALL_CYCLES: f64 = 40.0;
 
 /// Prices kernels for a device.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -102,14 +98,10 @@ impl KernelCost for EstimatedCost {
         polls as f64 * self.arch.load_latency_cycles.value / self.arch.cycles_per_microsecond.value
     }
 
-    /// Of a call that runs several rTasks one is chosen.
-    fn dispatch_microseconds(&self, body: &GroupBody, params: &ScheduleParams, kernels: usize) -> f64 {
-        if self.call_microseconds(body, params) > 0.0 {
-            return 0.0;
-        }
-        let halvings = (kernels.max(1) as f64 / MANY_KERNELS).log2().min(0.0);
-        let called = if kernels > 1 { 0.0 } else { CALLED_CYCLES };
-        (halvings * HALVING_CYCLES - called) / self.arch.cycles_per_microsecond.value
+    /// A call that runs several rTasks is dispatched once.
+    fn dispatch_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        let is_one_of_several = self.call_microseconds(body, params) > 0.0;
+        if is_one_of_several { 0.0 } else { -CALL_CYCLES / self.arch.cycles_per_microsecond.value }
     }
 
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {

@@ -56,9 +56,8 @@ pub trait KernelCost: fmt::Debug + Send + Sync {
         0.0
     }
 
-    /// Microseconds that an rTask of a persistent program takes more or less for being one of so many kernels: the program
-    /// chooses among them before each. An rTask's own microseconds hold the choice among many. 0 unless the model knows.
-    fn dispatch_microseconds(&self, _: &GroupBody, _: &ScheduleParams, _kernels: usize) -> f64 {
+    /// Microseconds that an rTask takes more or less than its price where a stream calls its kernel. 0 unless the model knows.
+    fn dispatch_microseconds(&self, _: &GroupBody, _: &ScheduleParams) -> f64 {
         0.0
     }
 

@@ -129,8 +129,8 @@ impl KernelCost for RecordedCost {
         self.estimate.polls_microseconds(polls)
     }
 
-    fn dispatch_microseconds(&self, body: &GroupBody, params: &ScheduleParams, kernels: usize) -> f64 {
-        self.estimate.dispatch_microseconds(body, params, kernels)
+    fn dispatch_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+        self.estimate.dispatch_microseconds(body, params)
     }
 
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {

@@ -29,6 +29,7 @@ pub(super) struct Symbol {
 const HEADER_BYTES: usize = 64;
 const SECTION_HEADER_BYTES: usize = 64;
 const SYMBOL_BYTES: usize = 24;
+const RELOCATION_BYTES: usize = 24;
 const SECTION_SYMBOLS: u32 = 2;
 const SECTION_WITHOUT_BYTES: u32 = 8;
 
@@ -60,6 +61,20 @@ impl<'a> Elf<'a> {
     /// The first section of this name.
     pub fn section(&self, name: &str) -> Option<Section<'a>> {
         self.sections.iter().copied().find(|section| section.name == name)
+    }
+
+    /// What the loader puts into a section: the byte at which it goes, and the symbol whose address it is.
+    pub fn relocations(&self, section: &str) -> Result<Vec<(u32, String)>, CubinError> {
+        let Some(table) = self.section(&format!(".rela{section}")) else {
+            return Ok(Vec::new());
+        };
+        let symbols = self.symbols()?;
+        let relocation = |entry: &[u8]| {
+            let symbol = symbols.get(u32_at(entry, 12)? as usize).ok_or(OUTSIDE)?;
+            let offset = u32::try_from(u64_at(entry, 0)?).map_err(|_| OUTSIDE)?;
+            Ok((offset, symbol.name.clone()))
+        };
+        table.bytes.chunks_exact(RELOCATION_BYTES).map(relocation).collect()
     }
 
     /// The symbols in the order of their table.

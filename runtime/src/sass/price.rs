@@ -10,10 +10,10 @@ use super::evaluate::launch::Launch;
 use super::evaluate::value::LANES;
 use super::machine::MachineModel;
 use super::operation::Operation;
-use super::program::MachineCode;
+use super::program::{INSTRUCTION_BYTES, MachineCode};
 use super::simulate::{Cause, Cycles, InstructionCost, Surroundings, Timing, Watched, simulate};
 use super::trace::Unknowns;
-use crate::cubin::{CubinError, jump_tables};
+use crate::cubin::{CubinError, function_tables, jump_tables};
 
 /// A price that cannot be computed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -122,6 +122,7 @@ const COUNTERS: u64 = 0x34_0000_0000;
 const STATUS: u64 = 0x35_0000_0000;
 const TIME_LIMIT_NS: u64 = 1_000_000_000;
 const JUMP_TABLE_BANK: u8 = 2;
+const FUNCTION_TABLE_BANK: u8 = 3;
 /// Blocks of the grid; whatever it is, the block is not the last to leave.
 const BLOCKS: u32 = 132;
 
@@ -289,6 +290,10 @@ fn timed(
     launch.memory.add(OPERANDS, unsigned(subject.operands));
     launch.memory.add(STATUS, vec![0; STATUS_WORDS]);
     launch.set_bytes(JUMP_TABLE_BANK, 0, jump_tables(subject.cubin, entry)?);
+    for (offset, function) in function_tables(subject.cubin)? {
+        let address = subject.code.function(&function)?.start as u64 * INSTRUCTION_BYTES;
+        launch.set_bytes(FUNCTION_TABLE_BANK, offset, &address.to_le_bytes());
+    }
     let trace = evaluate(subject.code, entry, &mut launch)?;
     let timing = simulate(subject.code, &trace, subject.machine, subject.surroundings, watched)?;
     Ok((timing, trace.unknowns))

@@ -12,7 +12,7 @@ use warpweave_graph::views::Layout;
 use crate::cost::KernelCost;
 use crate::partition::search::Partition;
 use crate::schedule::choice::persistent::may_tag;
-use crate::schedule::choice::price::{distinct_kernels, price};
+use crate::schedule::choice::price::price;
 use crate::schedule::dependence::bands::Bands;
 use crate::schedule::dependence::edges;
 use crate::schedule::dependence::requirements::Requirements;
@@ -98,9 +98,8 @@ impl<'a> Planner<'a> {
         let mut operators: Arena<OperatorId, ROperator> =
             price(&exchanged.partition.groups, cost, loads_before_waits).into_iter().collect();
         let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.tagged_values);
-        let kernels = distinct_kernels(operators.values());
         for operator in operators.values_mut() {
-            let dispatch = cost.dispatch_microseconds(&operator.body, &operator.params, kernels);
+            let dispatch = cost.dispatch_microseconds(&operator.body, &operator.params);
             operator.task_microseconds += dispatch.max(-MOST_SAVED * operator.task_microseconds);
             operator.task_microseconds += cost
                 .tags_microseconds(tagged_values::tags_of_task(operator, &memory), operator.tasks())

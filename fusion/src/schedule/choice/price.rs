@@ -1,6 +1,5 @@
 //! rOperators with their predicted times.
 
-use rustc_hash::FxHashSet;
 use warpweave_graph::program::TensorId;
 
 use crate::cost::KernelCost;
@@ -33,9 +32,4 @@ pub fn price(
         ROperator { body, params, task_microseconds, prologue_microseconds, origins }
     });
     priced.collect()
-}
-
-/// How many kernels run so many rOperators: those that are alike share one.
-pub fn distinct_kernels<'o>(operators: impl Iterator<Item = &'o ROperator>) -> usize {
-    operators.map(|operator| StructuralKey::of(&operator.body, &operator.params)).collect::<FxHashSet<_>>().len()
 }

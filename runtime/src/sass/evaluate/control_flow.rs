@@ -56,6 +56,7 @@ pub fn execute(
         return Ok(Some(if skipped { Effect::Skipped } else { Effect::None }));
     }
     match code.operation {
+        O::Call if code.target.is_none() => indirect(warp, ways, place, taken, launch)?,
         O::Bra | O::Jmp | O::Call => {
             let target = code.target.ok_or_else(|| CodeError::Jump(code.text.clone()))?;
             go(warp, taken, |_| target);
@@ -139,7 +140,7 @@ fn set(warp: &mut Warp, mask: u32, state: LaneState) {
     }
 }
 
-/// Returns and jumps through tables: to an address of the program, or one relative to the function.
+/// Returns, calls and jumps through tables: to an address of the program, or one relative to the function.
 fn indirect(warp: &mut Warp, ways: &Ways<'_>, place: usize, mask: u32, launch: &Launch) -> Result<(), CodeError> {
     let code = &ways.machine.code[place];
     let unknown = || CodeError::Jump(code.text.clone());
@@ -156,7 +157,7 @@ fn indirect(warp: &mut Warp, ways: &Ways<'_>, place: usize, mask: u32, launch: &
             (start, offset + ((place - start + 1) as u64 * INSTRUCTION_BYTES) as i64)
         }
         (Operation::Ret, _) if code.has(Modifier::Relative) => (code.target.unwrap_or(start), 0),
-        (Operation::Ret, _) => (0, 0),
+        (Operation::Ret | Operation::Call, _) => (0, 0),
         _ => return Err(unknown()),
     };
     for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
