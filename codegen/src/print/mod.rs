@@ -119,17 +119,23 @@ impl<'a> Printer<'a> {
     /// What calls the kernel of a number: through a table where kernels are linked, whose calls follow one convention.
     fn dispatch(&self) -> String {
         let kernels: Vec<KernelId> = self.program.kernels.ids().collect();
-        let table: Vec<String> = kernels.iter().map(KernelId::to_string).collect();
-        let head = format!("WW_FUNCTION unsigned ww_dispatch(unsigned number, {LAUNCH_PARAMETERS}) {{\n");
-        let mut text = format!(
-            "#if defined(WW_LINKED)\n__constant__ unsigned (*ww_kernels[])({LAUNCH_PARAMETERS}) = {{{}}};\n{head}  unsigned \
-             stopped;\n  WW_INDIRECT\n  stopped = ww_kernels[number]({LAUNCH_ARGUMENTS});\n  return stopped;\n}}\n#else\n{head}  switch (number) {{\n",
-            table.join(", ")
-        );
-        for id in kernels {
-            writeln!(text, "    case {}u: return {id}({LAUNCH_ARGUMENTS});", id.index()).expect(INFALLIBLE);
-        }
-        text + "    default: return 0u;\n  }\n}\n#endif\n\n"
+        let names: Vec<String> = kernels.iter().map(KernelId::to_string).collect();
+        let head = format!("WW_FUNCTION unsigned ww_dispatch(unsigned number, {LAUNCH_PARAMETERS}) {{");
+        let case = |id: &KernelId| format!("    case {}u: return {id}({LAUNCH_ARGUMENTS});", id.index());
+        let mut lines = vec![
+            "#if defined(WW_LINKED)".to_owned(),
+            format!("__constant__ unsigned (*ww_kernels[])({LAUNCH_PARAMETERS}) = {{{}}};", names.join(", ")),
+            head.clone(),
+            "  unsigned stopped;".to_owned(),
+            "  WW_INDIRECT".to_owned(),
+            format!("  stopped = ww_kernels[number]({LAUNCH_ARGUMENTS});"),
+            "  return stopped;\n}\n#else".to_owned(),
+            head,
+            "  switch (number) {".to_owned(),
+        ];
+        lines.extend(kernels.iter().map(case));
+        lines.push("    default: return 0u;\n  }\n}\n#endif\n\n".to_owned());
+        lines.join("\n")
     }
 
     /// The beginning of an entry's signature.
