@@ -188,7 +188,7 @@ impl<'a> Printer<'a> {
     fn launch(&self, arguments: &str) -> String {
         let kept =
             format!("  ww_u32* const launch = (ww_u32*)ww_shared_memory();\n  ww_keep_launch(launch, {arguments});\n");
-        kept + &shared_memory(self.program.launch_bytes())
+        kept + &shared_memory(self.program.launch_bytes()) + "  ww_buffers const buffers = arguments.buffers;\n"
     }
 }
 

@@ -607,6 +607,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) warpweave_persistent(ww_arg
   ww_u32* const launch = (ww_u32*)ww_shared_memory();
   ww_keep_launch(launch, arguments);
   unsigned char* const shared = ww_shared_memory() + 80;
+  ww_buffers const buffers = arguments.buffers;
   bool v2;
   unsigned v0, v1;
   unsigned* const s1 = (unsigned*)(shared + 16);

@@ -76,6 +76,7 @@ extern "C" __global__ void __launch_bounds__(64, 1) warpweave_persistent(ww_argu
   ww_u32* const launch = (ww_u32*)ww_shared_memory();
   ww_keep_launch(launch, arguments);
   unsigned char* const shared = ww_shared_memory() + 80;
+  ww_buffers const buffers = arguments.buffers;
   bool v6, v7, v8;
   unsigned v0, v1, v2, v3, v4, v5, v9, v10;
   unsigned r0[4];
