@@ -51,6 +51,7 @@ struct Walk {
     satisfied: LocalId,
     /// Whether a wait gave up.
     stopped: LocalId,
+    /// Whether one did, or what comes next is in another chunk.
     turns: LocalId,
     /// The words of the instruction.
     words: ArrayId,
@@ -95,7 +96,7 @@ impl Walk {
         ]
     }
 
-    /// Whether the block is at the end of its launch or of a chunk.
+    /// Whether the block leaves its launch or its chunk.
     fn turns(&self) -> Statement {
         let changed = binary(BinaryOp::BitXor, self.position.into(), self.behind.into());
         let chunk = binary(BinaryOp::ShiftRight, changed, Expression::i32(CHUNK_INSTRUCTIONS.ilog2() as i32));

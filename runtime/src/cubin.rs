@@ -160,5 +160,6 @@ mod tests {
         assert!(CubinInfo::read(&[]).is_err());
         assert!(CubinInfo::read(b"\x7fELF").is_err());
         assert!(CubinInfo::read(&[0xff; 4096]).is_err());
+        assert!(function_tables(&[0xff; 4096]).is_err());
     }
 }

@@ -9,8 +9,16 @@ mod sample;
 
 use std::time::Duration;
 
+use warpweave_codegen::kernel_ir::{
+    BinaryOp, Builtin, Entry, Expression, Kernel, KernelId, MemoryType, MixedEntries, Program, Statement,
+};
 use warpweave_codegen::print::cuda;
-use warpweave_plan::tables::{Awaited, Launch, OPCODE_WAIT, StreamLaunch, StreamStep, Tables};
+use warpweave_codegen::verify::verify;
+use warpweave_codegen::{nodes, persistent};
+use warpweave_graph::arena::{Arena, Id};
+use warpweave_plan::tables::{
+    Awaited, HELD_OPERANDS, Launch, NodeLaunch, OPCODE_WAIT, StreamLaunch, StreamStep, Tables,
+};
 use warpweave_runtime::cache::Cache;
 use warpweave_runtime::session_memory::SessionMemory;
 use warpweave_runtime::text::{TextError, TextLaunch, TextProgram};
@@ -167,6 +175,41 @@ fn a_dozen_contractions() {
     let product = |index: usize| (0..K).map(|k| a[index / N * K + k] * b[k * N + index % N]).sum::<f32>() + 6.0;
     let expected: Vec<f32> = (0..M * N).map(product).collect();
     assert_eq!(memory.arena[M * K * 4..], bytes(&expected));
+}
+
+/// A node of a program of both kinds whose kernel has more operands than are held, before a stream that calls the same kernel.
+#[test]
+fn a_kernel_of_many_operands_is_a_node_and_is_called() {
+    const LAST: usize = HELD_OPERANDS + 16;
+    let value = Expression::f32(7.0);
+    let index =
+        Expression::binary(BinaryOp::Add, Expression::Operand(LAST as u32), Expression::Builtin(Builtin::Thread));
+    let body = vec![Statement::StoreGlobal { memory: MemoryType::F32, index, values: vec![value] }];
+    let kernels = Arena::from_iter([Kernel { body, ..Kernel::default() }]);
+    let kernel = KernelId::from_index(0);
+    let nodes = [(kernel, nodes::entry(kernel, &kernels))].into();
+    let entry = Entry::Mixed(MixedEntries { persistent: persistent::entry(&kernels), nodes });
+    let program = Program { threads: sample::THREADS, kernels, entry };
+    assert_eq!(verify(&program), []);
+    let called = (LAST + 1).next_multiple_of(4);
+    let mut operands = vec![0; called + LAST + 1];
+    (operands[LAST], operands[called + LAST]) = (128, 256);
+    let launches = vec![
+        Launch::Node(NodeLaunch { kernel: 0, operands: 0, blocks: 1 }),
+        Launch::Streams(StreamLaunch { first_stream: 0, blocks: 1 }),
+    ];
+    let mut tables = Tables { operands, launches, ..Tables::default() };
+    tables.push_stream(&[StreamStep::Run { kernel: 0, operands: called as u32, tile: 0, own: 0 }]);
+    tables.close();
+    let compiled = TextProgram::compile(&cuda(&program), None).expect("the program compiles");
+    let mut memory = memory(&[0.0; 128]);
+    let launch = TextLaunch { shared_bytes: program.shared_bytes(), ..launch(&tables, &[], 1) };
+    compiled.run(launch, &mut memory).expect("the node and the stream run");
+    let mut expected = vec![0.0; ARENA_ELEMENTS];
+    for start in [128, 256] {
+        expected[start..][..sample::THREADS as usize].fill(7.0);
+    }
+    assert_eq!(memory.arena, bytes(&expected));
 }
 
 #[test]

@@ -35,5 +35,5 @@ pub use memory::{
     ControlWord, FETCHED_WORDS, GlobalSpace, MemoryOrder, MemoryType, ShuffleMode, SpecialRegister, Table, WARP_SIZE,
     Width,
 };
-pub use program::{Entry, Kernel, MixedEntries, Program, RegisterArray, SharedArray};
+pub use program::{Entry, Kernel, LAUNCH_BYTES, MixedEntries, Program, RegisterArray, SharedArray};
 pub use statement::{Block, CallOperands, CallWaits, Place, Statement};

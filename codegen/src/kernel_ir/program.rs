@@ -156,7 +156,8 @@ impl Entry {
     }
 }
 
-const LAUNCH_BYTES: u32 = 80;
+/// Bytes of shared memory that hold the arguments of a launch, a multiple of 16.
+pub const LAUNCH_BYTES: u32 = 80;
 
 /// A program of kernels: one cooperative launch, or launches one after another, with a fixed number of threads per block.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]

@@ -13,8 +13,8 @@
 #elif defined(WW_LINKED)
 // A kernel of a unit that is linked. Calls between units follow a convention: what a callee must keep for its caller is
 // little, so that a kernel has registers enough without any of them, and the entry needs no more.
-#define WW_INDIRECT _Pragma("nv_abi preserve_n_data(16)")
-#define WW_KERNEL WW_INDIRECT extern "C" __device__ __noinline__
+#define WW_CONVENTION _Pragma("nv_abi preserve_n_data(16)")
+#define WW_KERNEL WW_CONVENTION extern "C" __device__ __noinline__
 #else
 #define WW_KERNEL static __device__ __noinline__
 #endif
@@ -66,7 +66,7 @@ struct alignas(16) ww_launch {
   int* control;
   int* status;
   ww_u64 time_limit_ns;
-  ww_u64 epoch;
+  ww_u32 epoch;
   int* counters;
   int const* instructions;
   int const* operands;

@@ -379,37 +379,17 @@ WW_FUNCTION bool ww_wait_relaxed(ww_arguments const& arguments, ww_u32 counter, 
   return ww_wait<false>(arguments, arguments.counters, counter, target, position);
 }
 
-// Thread 0 keeps the arguments, before the first barrier.
-WW_FUNCTION void ww_keep_launch(ww_u32* launch, ww_arguments const& arguments) {
-  if (ww_thread() != 0u) return;
-  ww_u64 const epoch = ww_load_control(arguments, ww_epoch);
-  *(ww_launch*)launch = {arguments.buffers, arguments.control, arguments.status, arguments.time_limit_ns, epoch,
-                         arguments.counters, arguments.instructions, arguments.operands};
-}
-WW_FUNCTION void ww_keep_launch(ww_u32* launch, ww_buffers const& buffers) {
-  if (ww_thread() == 0u) ((ww_launch*)launch)->buffers = buffers;
-}
-
-// What is kept at byte `at`. Each is loaded by itself, where it is used: most kernels need little of it.
-template <class T> WW_FUNCTION T ww_kept(ww_fetched launch, ww_u32 at) {
-  ww_u64 word;
-  asm("ld.shared.u64 %0, [%1];" : "=l"(word) : "r"(launch + at));
-  return (T)word;
-}
-WW_FUNCTION ww_buffers ww_buffers_of(ww_fetched launch) {
-  return {ww_kept<unsigned char*>(launch, 0u), ww_kept<unsigned char const*>(launch, 8u)};
-}
-WW_FUNCTION ww_exchange ww_exchange_of(ww_fetched launch) {
-  ww_u32 epoch;
-  asm("ld.shared.u32 %0, [%1];" : "=r"(epoch) : "r"(launch + 40u));
-  return {ww_kept<int*>(launch, 16u), ww_kept<int*>(launch, 24u), ww_kept<ww_u64>(launch, 32u), epoch};
-}
-WW_FUNCTION ww_own_waits ww_waits_of(ww_fetched launch, ww_fetched ring, ww_u32 first, ww_u32 count) {
-  return {ww_kept<int*>(launch, 48u), ring, first, count, ww_kept<int const*>(launch, 56u),
-          ww_kept<int const*>(launch, 64u)};
-}
-WW_FUNCTION int const* ww_operands_of(ww_fetched launch, ww_u32 first) {
-  return ww_kept<int const*>(launch, 64u) + (int)first;
+// A field of a kept launch. Each is loaded by itself, where it is used: most kernels need few.
+template <class T> WW_FUNCTION T ww_kept(ww_fetched launch, ww_u32 byte) {
+  if constexpr (sizeof(T) == 4) {
+    ww_u32 word;
+    asm("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(launch + byte));
+    return (T)word;
+  } else {
+    ww_u64 word;
+    asm("ld.shared.u64 %0, [%1];" : "=l"(word) : "r"(launch + byte));
+    return (T)word;
+  }
 }
 
 // Asks for what the array is to hold here, and not only where it is used. Does not wait for it.

@@ -296,28 +296,8 @@ WW_FUNCTION ww_u32 ww_bits_of_f32(float value) {
   return bits;
 }
 
-// Thread 0 keeps the arguments, before the first barrier.
-WW_FUNCTION void ww_keep_launch(ww_u32* launch, ww_arguments const& arguments) {
-  if (ww_thread() != 0u) return;
-  ww_u64 const epoch = ww_load_control(arguments, ww_epoch);
-  *(ww_launch*)launch = {arguments.buffers, arguments.control, arguments.status, arguments.time_limit_ns, epoch,
-                         arguments.counters, arguments.instructions, arguments.operands};
-}
-WW_FUNCTION void ww_keep_launch(ww_u32* launch, ww_buffers const& buffers) {
-  if (ww_thread() == 0u) ((ww_launch*)launch)->buffers = buffers;
-}
-
-WW_FUNCTION ww_buffers ww_buffers_of(ww_fetched launch) { return ((ww_launch const*)launch)->buffers; }
-WW_FUNCTION ww_exchange ww_exchange_of(ww_fetched launch) {
-  auto const& kept = *(ww_launch const*)launch;
-  return {kept.control, kept.status, kept.time_limit_ns, (ww_u32)kept.epoch};
-}
-WW_FUNCTION ww_own_waits ww_waits_of(ww_fetched launch, ww_fetched ring, ww_u32 first, ww_u32 count) {
-  auto const& kept = *(ww_launch const*)launch;
-  return {kept.counters, ring, first, count, kept.instructions, kept.operands};
-}
-WW_FUNCTION int const* ww_operands_of(ww_fetched launch, ww_u32 first) {
-  return ((ww_launch const*)launch)->operands + (int)first;
+template <class T> WW_FUNCTION T ww_kept(ww_fetched launch, ww_u32 byte) {
+  return *(T const*)((char const*)launch + byte);
 }
 
 template <typename type, int count> static void ww_hold(type (&)[count]) {}

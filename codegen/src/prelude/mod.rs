@@ -12,6 +12,7 @@ const DIVISION: &str = include_str!("division.hpp");
 const POWERS: &str = include_str!("powers.hpp");
 const TRIGONOMETRY: &str = include_str!("trigonometry.hpp");
 const INDICES: &str = include_str!("indices.hpp");
+const LAUNCH: &str = include_str!("launch.hpp");
 const HOST_FIBERS: &str = include_str!("host_fibers.hpp");
 const HOST: &str = include_str!("host.hpp");
 const HOST_MAIN: &str = include_str!("host_main.hpp");
@@ -28,7 +29,7 @@ pub const HOST_OPTIONS: [&str; 8] =
 
 /// `body`, which [`crate::print::cuda`] printed, as a whole translation unit for NVRTC.
 pub fn device_source(body: &str) -> String {
-    [COMMON, DEVICE, INDICES, DEVICE_MATH, DIVISION, POWERS, TRIGONOMETRY, body].concat()
+    [COMMON, DEVICE, LAUNCH, INDICES, DEVICE_MATH, DIVISION, POWERS, TRIGONOMETRY, body].concat()
 }
 
 /// `body`, kernels that are nodes with their entries, as a translation unit, which may be linked with others.
@@ -44,7 +45,7 @@ pub fn linked_source(body: &str) -> String {
 /// `body`, which [`crate::print::cuda`] printed, as a whole program for a host C++ compiler. Its `main` takes the
 /// directory that holds the launch; `runtime` describes the files.
 pub fn host_source(body: &str) -> String {
-    [COMMON, HOST_FIBERS, HOST, INDICES, POWERS, TRIGONOMETRY, body, HOST_MAIN].concat()
+    [COMMON, HOST_FIBERS, HOST, LAUNCH, INDICES, POWERS, TRIGONOMETRY, body, HOST_MAIN].concat()
 }
 
 #[cfg(test)]
@@ -53,6 +54,7 @@ mod tests {
     use warpweave_plan::tables::RING_INSTRUCTIONS;
 
     use super::*;
+    use crate::kernel_ir::LAUNCH_BYTES;
 
     #[test]
     fn sizes_agree_with_the_plan_tables() {
@@ -62,6 +64,7 @@ mod tests {
             format!("ww_status_words = {STATUS_WORDS};"),
             format!("ww_ring_instructions = {RING_INSTRUCTIONS};"),
             format!("ww_tags = {TAGS};"),
+            format!("sizeof(ww_launch) == {LAUNCH_BYTES}"),
             format!("ww_tag_bits = {TAG_BITS:#x}u;"),
         ] {
             assert!(COMMON.contains(&line), "{line}");

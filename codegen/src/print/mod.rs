@@ -127,7 +127,7 @@ impl<'a> Printer<'a> {
             format!("__constant__ unsigned (*ww_kernels[])({LAUNCH_PARAMETERS}) = {{{}}};", names.join(", ")),
             head.clone(),
             "  unsigned stopped;".to_owned(),
-            "  WW_INDIRECT".to_owned(),
+            "  WW_CONVENTION".to_owned(),
             format!("  stopped = ww_kernels[number]({LAUNCH_ARGUMENTS});"),
             "  return stopped;\n}\n#else".to_owned(),
             head,
@@ -157,7 +157,7 @@ impl<'a> Printer<'a> {
         let may_be_aborted = matches!(self.program.entry, Entry::Mixed(_));
         let asks = if may_be_aborted { "  ww_u32 const aborted = ww_abort_before(arguments.status);\n" } else { "" };
         let buffers = match self.convention() {
-            Convention::Launch => self.launch("arguments.buffers"),
+            Convention::Launch => self.launch(),
             Convention::Node => shared_memory(0) + "  ww_buffers const buffers = arguments.buffers;\n",
         };
         let prologue = asks.to_owned() + &buffers;
@@ -181,14 +181,15 @@ impl<'a> Printer<'a> {
 
     fn entry(&self, entry: &Kernel) -> String {
         let signature = format!("{} {ENTRY_NAME}(ww_arguments arguments)", self.bounds());
-        function(entry, &Head { prologue: self.abort() + &self.launch("arguments"), ..self.head(signature) })
+        function(entry, &Head { prologue: self.abort() + &self.launch(), ..self.head(signature) })
     }
 
     /// The beginning of an entry that keeps the arguments of its launch for the kernels.
-    fn launch(&self, arguments: &str) -> String {
-        let kept =
-            format!("  ww_u32* const launch = (ww_u32*)ww_shared_memory();\n  ww_keep_launch(launch, {arguments});\n");
-        kept + &shared_memory(self.program.launch_bytes()) + "  ww_buffers const buffers = arguments.buffers;\n"
+    fn launch(&self) -> String {
+        let kept = "  ww_u32* const launch = (ww_u32*)ww_shared_memory();\n  ww_keep_launch(launch, arguments);\n";
+        kept.to_owned()
+            + &shared_memory(self.program.launch_bytes())
+            + "  ww_buffers const buffers = arguments.buffers;\n"
     }
 }
 

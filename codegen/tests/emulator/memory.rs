@@ -205,6 +205,16 @@ fn endless_runs_end() {
 }
 
 #[test]
+fn a_stream_that_names_no_kernel_ends_the_launch() {
+    let program = program(THREADS, vec![Kernel::default()]);
+    let tables = tables(&[vec![run(1, 0, 0)]], &[]);
+    let mut device = Device::new(&program, &tables, &[], 0, 0).unwrap();
+    let report = device.launch(&[], &LaunchOptions::seeded(0));
+    assert_eq!(report.violations[0].fault, Fault::UnknownKernel { number: 1 });
+    assert!(!report.completed);
+}
+
+#[test]
 fn malformed_programs_are_refused() {
     let kernel = Kernel { body: vec![store(thread(), thread())], ..Kernel::default() };
     let program = program(THREADS, vec![kernel]);

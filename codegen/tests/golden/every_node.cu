@@ -583,7 +583,7 @@ WW_KERNEL unsigned k7(ww_fetched launch, ww_fetched operands, unsigned first_ope
 __constant__ unsigned (*ww_kernels[])(ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) = {k0, k1, k2, k3, k4, k5, k6, k7};
 WW_FUNCTION unsigned ww_dispatch(unsigned number, ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) {
   unsigned stopped;
-  WW_INDIRECT
+  WW_CONVENTION
   stopped = ww_kernels[number](launch, operands, first_operand, tile, ring, first, count);
   return stopped;
 }

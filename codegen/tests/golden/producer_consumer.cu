@@ -58,7 +58,7 @@ WW_KERNEL unsigned k1(ww_fetched launch, ww_fetched operands, unsigned first_ope
 __constant__ unsigned (*ww_kernels[])(ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) = {k0, k1};
 WW_FUNCTION unsigned ww_dispatch(unsigned number, ww_fetched launch, ww_fetched operands, unsigned first_operand, unsigned tile, ww_fetched ring, unsigned first, unsigned count) {
   unsigned stopped;
-  WW_INDIRECT
+  WW_CONVENTION
   stopped = ww_kernels[number](launch, operands, first_operand, tile, ring, first, count);
   return stopped;
 }

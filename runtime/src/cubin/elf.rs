@@ -30,6 +30,7 @@ const HEADER_BYTES: usize = 64;
 const SECTION_HEADER_BYTES: usize = 64;
 const SYMBOL_BYTES: usize = 24;
 const RELOCATION_BYTES: usize = 24;
+const ADDRESS_BYTES: usize = 8;
 const SECTION_SYMBOLS: u32 = 2;
 const SECTION_WITHOUT_BYTES: u32 = 8;
 
@@ -63,15 +64,18 @@ impl<'a> Elf<'a> {
         self.sections.iter().copied().find(|section| section.name == name)
     }
 
-    /// What the loader puts into a section: the byte at which it goes, and the symbol whose address it is.
+    /// What the loader puts into a section: the byte at which each address goes, and the symbol whose address it is.
     pub fn relocations(&self, section: &str) -> Result<Vec<(u32, String)>, CubinError> {
         let Some(table) = self.section(&format!(".rela{section}")) else {
             return Ok(Vec::new());
         };
+        let size = self.section(section).map_or(0, |section| section.bytes.len());
         let symbols = self.symbols()?;
         let relocation = |entry: &[u8]| {
             let symbol = symbols.get(u32_at(entry, 12)? as usize).ok_or(OUTSIDE)?;
-            let offset = u32::try_from(u64_at(entry, 0)?).map_err(|_| OUTSIDE)?;
+            let offset = usize_at(entry, 0)?;
+            let is_inside = offset.checked_add(ADDRESS_BYTES).is_some_and(|end| end <= size);
+            let offset = u32::try_from(offset).ok().filter(|_| is_inside).ok_or(OUTSIDE)?;
             Ok((offset, symbol.name.clone()))
         };
         table.bytes.chunks_exact(RELOCATION_BYTES).map(relocation).collect()
@@ -131,3 +135,32 @@ fn text_at(names: &[u8], start: usize) -> Result<&str, CubinError> {
 }
 
 const OUTSIDE: CubinError = CubinError::Damaged("it points outside itself");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The addresses in a section of 16 bytes, of which one goes to this byte.
+    fn addresses(byte: u64, symbol: u32) -> Result<Vec<(u32, String)>, CubinError> {
+        let mut relocation = byte.to_le_bytes().to_vec();
+        relocation.extend(2u32.to_le_bytes().into_iter().chain(symbol.to_le_bytes()).chain([0; 8]));
+        let mut symbols = [0; 2 * SYMBOL_BYTES];
+        symbols[SYMBOL_BYTES] = 1;
+        let section = |name, bytes, kind| Section { name, bytes, size: 0, kind, link: 1 };
+        let sections = vec![
+            section(".symtab", &symbols, SECTION_SYMBOLS),
+            section(".strtab", b"\0k0\0", 3),
+            section(".nv.constant3", &[0; 16], 1),
+            section(".rela.nv.constant3", &relocation, 4),
+        ];
+        Elf { machine: 0, abi_version: 0, flags: 0, sections }.relocations(".nv.constant3")
+    }
+
+    #[test]
+    fn addresses_lie_in_their_section_and_are_of_symbols() {
+        assert_eq!(addresses(8, 1), Ok(vec![(8, "k0".to_owned())]));
+        for (byte, symbol) in [(9, 1), (1 << 40, 1), (u64::MAX, 1), (8, 2)] {
+            assert_eq!(addresses(byte, symbol), Err(OUTSIDE), "byte {byte}, symbol {symbol}");
+        }
+    }
+}

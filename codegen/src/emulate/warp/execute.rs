@@ -136,7 +136,7 @@ impl Warp {
         if !self.entry_ready {
             self.entry_ready = true;
             if let Err(fault) = prepare(&mut self.entry, program.entry(), &self.core, world) {
-                return self.without_operand(program, fault, world);
+                return self.fails(program, fault, world);
             }
         }
         loop {
@@ -151,7 +151,8 @@ impl Warp {
                 Event::Stop(stop) => return stop,
                 Event::Call { kernel, operands, tile } => {
                     let Some(body) = program.kernels.get(kernel.index()) else {
-                        return self.without_kernel(program, kernel, world);
+                        let number = kernel.index();
+                        return self.fails(program, Fault::UnknownKernel { number }, world);
                     };
                     self.core.enter(kernel, operands, tile);
                     let prepared = if self.loaded != Some(kernel) {
@@ -164,7 +165,7 @@ impl Warp {
                         prepare_operands(&mut self.kernel, body, &self.core, world)
                     };
                     if let Err(fault) = prepared {
-                        return self.without_operand(program, fault, world);
+                        return self.fails(program, fault, world);
                     }
                 }
                 Event::Return { stopped } => {
@@ -180,13 +181,7 @@ impl Warp {
         }
     }
 
-    fn without_kernel(&self, program: &Compiled, kernel: KernelId, world: &mut World) -> Stop {
-        let number = kernel.index();
-        world.fault(|| self.site(program, 0), Fault::UnknownKernel { number });
-        Stop::Fatal
-    }
-
-    fn without_operand(&self, program: &Compiled, fault: Fault, world: &mut World) -> Stop {
+    fn fails(&self, program: &Compiled, fault: Fault, world: &mut World) -> Stop {
         world.fault(|| self.site(program, 0), fault);
         Stop::Fatal
     }
