@@ -62,7 +62,8 @@ struct ww_exchange {
 
 // What lasts for a launch, in shared memory for every kernel that is called.
 struct alignas(16) ww_launch {
-  ww_buffers buffers;
+  unsigned char* arena;
+  unsigned char const* weights;
   int* control;
   int* status;
   ww_u64 time_limit_ns;

@@ -380,7 +380,9 @@ WW_FUNCTION bool ww_wait_relaxed(ww_arguments const& arguments, ww_u32 counter, 
 }
 
 // A field of a kept launch. Each is loaded by itself, where it is used: most kernels need few.
-template <class T> WW_FUNCTION T ww_kept(ww_fetched launch, ww_u32 byte) {
+template <class T> WW_FUNCTION T ww_kept(ww_fetched launch, T ww_launch::* field) {
+  ww_launch const* const any = (ww_launch const*)sizeof(ww_launch);
+  ww_u32 const byte = (ww_u32)((ww_u64)&(any->*field) - sizeof(ww_launch));
   if constexpr (sizeof(T) == 4) {
     ww_u32 word;
     asm("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(launch + byte));

@@ -296,8 +296,8 @@ WW_FUNCTION ww_u32 ww_bits_of_f32(float value) {
   return bits;
 }
 
-template <class T> WW_FUNCTION T ww_kept(ww_fetched launch, ww_u32 byte) {
-  return *(T const*)((char const*)launch + byte);
+template <class T> WW_FUNCTION T ww_kept(ww_fetched launch, T ww_launch::* field) {
+  return ((ww_launch const*)launch)->*field;
 }
 
 template <typename type, int count> static void ww_hold(type (&)[count]) {}
