@@ -1,7 +1,8 @@
 //! What scalar operations give, by element type.
 //!
 //! Integers are held in 64 bits, `U64` as their two's complement, and wrap at the width of their type. Floating point becomes
-//! an integer by truncation and saturates; NaN becomes 0. A quotient or remainder by zero is zero.
+//! an integer by truncation and saturates; NaN becomes 0. A quotient or remainder by zero is zero. Of two zeros the negative
+//! one is the smaller, so that an extreme is the same whatever the order.
 //!
 //! Nothing is computed in storage types: values are rounded to them and wrap at their width. Floating point becomes an integer of
 //! fewer than 8 bits by way of 32 bits, at which it saturates, and wraps from there, as in ONNX's cases.
@@ -60,10 +61,8 @@ pub fn float_binary(op: BinaryOp, x: f64, y: f64) -> f64 {
         BinaryOp::Multiply => x * y,
         BinaryOp::Divide => x / y,
         BinaryOp::Remainder => x % y,
-        BinaryOp::Minimum if x.is_nan() || y.is_nan() => f64::NAN,
-        BinaryOp::Minimum => x.min(y),
-        BinaryOp::Maximum if x.is_nan() || y.is_nan() => f64::NAN,
-        BinaryOp::Maximum => x.max(y),
+        BinaryOp::Minimum => extreme(x, y, x < y, x.is_sign_negative()),
+        BinaryOp::Maximum => extreme(x, y, x > y, x.is_sign_positive()),
         BinaryOp::Power => x.powf(y),
         BinaryOp::Less => f64::from(u8::from(x < y)),
         BinaryOp::LessEqual => f64::from(u8::from(x <= y)),
@@ -74,6 +73,14 @@ pub fn float_binary(op: BinaryOp, x: f64, y: f64) -> f64 {
             unreachable!("operators refuse the bits of floating point")
         }
     }
+}
+
+/// The first of two doubles if it is further, or if they are equal and it is preferred, else the second; NaN if either is.
+fn extreme(x: f64, y: f64, is_further: bool, is_preferred: bool) -> f64 {
+    if x.is_nan() || y.is_nan() {
+        return f64::NAN;
+    }
+    if is_further || (x == y && is_preferred) { x } else { y }
 }
 
 /// A function of two integers of a type; comparisons give 0 or 1.

@@ -337,8 +337,10 @@ fn binary(op: BinaryOp, left: Value, right: Value) -> Value {
         BinaryOp::Multiply => Value::Float(x * y),
         BinaryOp::Divide => Value::Float(x / y),
         BinaryOp::Remainder => Value::Float(x % y),
-        BinaryOp::Minimum => Value::Float(if either_is_nan { f64::NAN } else { x.min(y) }),
-        BinaryOp::Maximum => Value::Float(if either_is_nan { f64::NAN } else { x.max(y) }),
+        BinaryOp::Minimum | BinaryOp::Maximum if either_is_nan => Value::Float(f64::NAN),
+        // Of two zeros the negative one is the smaller.
+        BinaryOp::Minimum => Value::Float(if x.total_cmp(&y).is_lt() { x } else { y }),
+        BinaryOp::Maximum => Value::Float(if x.total_cmp(&y).is_gt() { x } else { y }),
         BinaryOp::Power => Value::Float(x.powf(y)),
         BinaryOp::Less => Value::truth(x < y),
         BinaryOp::LessEqual => Value::truth(x <= y),

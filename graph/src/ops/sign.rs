@@ -25,6 +25,8 @@ impl ElementWise for Sign {
         let literal = |value| Scalar::literal(element, value);
         let positive = literal(0.0).binary(BinaryOp::Less, x.clone());
         let negative = x.clone().binary(BinaryOp::Less, literal(0.0));
-        positive.select(literal(1.0), negative.select(literal(-1.0), x))
+        // No zero is negative any longer, and NaN stays.
+        let other = if element.is_float() { x.binary(BinaryOp::Add, literal(0.0)) } else { x };
+        positive.select(literal(1.0), negative.select(literal(-1.0), other))
     }
 }

@@ -4,6 +4,8 @@ use warpweave_graph::ElementType;
 use warpweave_graph::arithmetic;
 use warpweave_graph::expr::{BinaryOp, Literal, UnaryOp};
 
+use super::vector::functions::{maximum, minimum};
+
 /// Up to this many elements are worked on at once.
 pub(super) const LANES: usize = 128;
 
@@ -124,16 +126,6 @@ fn single_binary(op: BinaryOp, left: &[f32; LANES], right: &[f32; LANES]) -> Lan
             unreachable!("operators refuse the bits of floating point")
         }
     }
-}
-
-/// The smaller; NaN if either is.
-fn minimum(x: f32, y: f32) -> f32 {
-    if x.is_nan() || x < y { x } else { y }
-}
-
-/// The larger; NaN if either is.
-fn maximum(x: f32, y: f32) -> f32 {
-    if x.is_nan() || x > y { x } else { y }
 }
 
 /// The second where the first is not 0, the third elsewhere.

@@ -4,6 +4,8 @@
 #[expect(unsafe_code, reason = "instructions of some processors only")]
 mod x86;
 
+use super::vector::functions::{maximum, minimum};
+
 /// Most lanes of a vector.
 pub(super) const MOST_LANES: usize = 16;
 
@@ -23,11 +25,11 @@ pub(super) trait Vector: Copy {
     fn add(self, other: Self) -> Self;
     /// The product.
     fn multiply(self, other: Self) -> Self;
-    /// The larger of each lane and a bound that is no NaN; NaN where the lane is.
+    /// The larger of each lane and a bound that is no NaN; NaN where the lane is. The negative zero is the smaller.
     fn at_least(self, bound: Self) -> Self;
-    /// The smaller of them.
+    /// The smaller of them, the bound being no negative zero either.
     fn at_most(self, bound: Self) -> Self;
-    /// The larger of both lanes, the other one of equals; NaN if either is.
+    /// The larger of both lanes; NaN if either is. The negative zero is the smaller.
     fn larger(self, other: Self) -> Self;
     /// The smaller of them.
     fn smaller(self, other: Self) -> Self;
@@ -164,26 +166,22 @@ impl Vector for [f32; 4] {
 
     #[inline(always)]
     fn at_least(self, bound: Self) -> Self {
-        std::array::from_fn(|lane| if bound[lane] > self[lane] { bound[lane] } else { self[lane] })
+        std::array::from_fn(|lane| maximum(self[lane], bound[lane]))
     }
 
     #[inline(always)]
     fn at_most(self, bound: Self) -> Self {
-        std::array::from_fn(|lane| if bound[lane] < self[lane] { bound[lane] } else { self[lane] })
+        std::array::from_fn(|lane| minimum(self[lane], bound[lane]))
     }
 
     #[inline(always)]
     fn larger(self, other: Self) -> Self {
-        std::array::from_fn(
-            |lane| if self[lane].is_nan() || self[lane] > other[lane] { self[lane] } else { other[lane] },
-        )
+        std::array::from_fn(|lane| maximum(self[lane], other[lane]))
     }
 
     #[inline(always)]
     fn smaller(self, other: Self) -> Self {
-        std::array::from_fn(
-            |lane| if self[lane].is_nan() || self[lane] < other[lane] { self[lane] } else { other[lane] },
-        )
+        std::array::from_fn(|lane| minimum(self[lane], other[lane]))
     }
 
     #[inline(always)]
@@ -204,22 +202,33 @@ impl Vector for [f32; 4] {
 mod tests {
     use super::*;
     use crate::host::vector::processor::{Processor, of_vectors};
+    use warpweave_graph::arithmetic::float_binary;
+    use warpweave_graph::expr::BinaryOp;
 
     of_vectors! {
     fn check_extremes<V>(processor) {
         let values = [0.0, -0.0, 1.0, -2.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MIN_POSITIVE];
         for one in values {
             let row: [f32; MOST_LANES] = std::array::from_fn(|lane| values[lane % values.len()]);
-            let larger = |x: f32, y: f32| if x.is_nan() || x > y { x } else { y };
-            let smaller = |x: f32, y: f32| if x.is_nan() || x < y { x } else { y };
             let mut out = [0.0; MOST_LANES];
             let same = |out: &[f32], of: &dyn Fn(f32) -> f32| {
-                (0..V::LANES).all(|lane| out[lane].to_bits() == of(row[lane]).to_bits())
+                (0..V::LANES).all(|lane| match of(row[lane]) {
+                    wanted if wanted.is_nan() => out[lane].is_nan(),
+                    wanted => out[lane].to_bits() == wanted.to_bits(),
+                })
             };
             V::splat(one).larger(V::load(&row)).store(&mut out);
-            assert!(same(&out, &|other| larger(one, other)), "the larger of {one} and {row:?}: {out:?}");
+            assert!(same(&out, &|other| maximum(one, other)), "the larger of {one} and {row:?}: {out:?}");
             V::splat(one).smaller(V::load(&row)).store(&mut out);
-            assert!(same(&out, &|other| smaller(one, other)), "the smaller of {one} and {row:?}: {out:?}");
+            assert!(same(&out, &|other| minimum(one, other)), "the smaller of {one} and {row:?}: {out:?}");
+            if !one.is_nan() {
+                V::load(&row).at_least(V::splat(one)).store(&mut out);
+                assert!(same(&out, &|other| maximum(other, one)), "{row:?} at least {one}: {out:?}");
+            }
+            if !one.is_nan() && one.to_bits() != (-0f32).to_bits() {
+                V::load(&row).at_most(V::splat(one)).store(&mut out);
+                assert!(same(&out, &|other| minimum(other, one)), "{row:?} at most {one}: {out:?}");
+            }
         }
     }
     }
@@ -227,6 +236,16 @@ mod tests {
     #[test]
     fn extremes_are_those_of_single_values() {
         Processor::all().into_iter().for_each(check_extremes);
+        for (x, y) in [(0.0, -0.0), (-0.0, 0.0), (-0.0, -0.0), (0.0, 0.0), (-0.0, 1.0), (-0.0, -1.0), (f32::NAN, 0.0)] {
+            for (op, found) in [(BinaryOp::Minimum, minimum(x, y)), (BinaryOp::Maximum, maximum(x, y))] {
+                let wanted = float_binary(op, x.into(), y.into());
+                assert_eq!(found.is_nan(), wanted.is_nan());
+                assert!(
+                    found.is_nan() || found.to_bits() == (wanted as f32).to_bits(),
+                    "{op:?} of {x} and {y}: {found}"
+                );
+            }
+        }
     }
 
     of_vectors! {

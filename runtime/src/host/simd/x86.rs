@@ -7,7 +7,7 @@ use super::{Places, Vector, copy_every, first_of};
 // SAFETY, of all below: by the trait's contract the processor has the instruction. Loads and stores are unaligned
 // and inside of slices whose length is checked, of some lanes by their mask. A prefetch of any address is a hint.
 macro_rules! vector {
-    ($vector:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $multiply:ident, $maximum:ident, $minimum:ident, $or_nan:ident, $multiply_add:ident, $sum:ident $(, $own:item)*) => {
+    ($vector:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $multiply:ident, $maximum:ident, $minimum:ident, $sign:ident, $larger:ident, $smaller:ident, $multiply_add:ident, $sum:ident $(, $own:item)*) => {
         impl Vector for $vector {
             const LANES: usize = $lanes;
 
@@ -36,10 +36,11 @@ macro_rules! vector {
                 unsafe { $multiply(self, other) }
             }
 
-            // Of a NaN and another value the instructions give the second.
+            // Of a NaN and another value the instructions give the second, and of two zeros. A zero of the bound's sign makes
+            // the negative one positive where the bound is the other one, and changes nothing else.
             #[inline(always)]
             fn at_least(self, bound: Self) -> Self {
-                unsafe { $maximum(bound, self) }
+                unsafe { $add($maximum(bound, self), $sign(bound)) }
             }
 
             #[inline(always)]
@@ -49,12 +50,12 @@ macro_rules! vector {
 
             #[inline(always)]
             fn larger(self, other: Self) -> Self {
-                unsafe { $or_nan(self, $maximum(self, other)) }
+                unsafe { $larger(self, other) }
             }
 
             #[inline(always)]
             fn smaller(self, other: Self) -> Self {
-                unsafe { $or_nan(self, $minimum(self, other)) }
+                unsafe { $smaller(self, other) }
             }
 
             #[inline(always)]
@@ -175,16 +176,53 @@ unsafe fn sum(vector: __m256) -> f32 {
     }
 }
 
-/// The lanes of `one` that are NaN, and those of `other` elsewhere.
+/// Zeros of the signs of lanes.
 #[inline(always)]
-unsafe fn or_nan(one: __m256, other: __m256) -> __m256 {
-    unsafe { _mm256_blendv_ps(other, one, _mm256_cmp_ps::<_CMP_UNORD_Q>(one, one)) }
+unsafe fn sign(of: __m256) -> __m256 {
+    unsafe { _mm256_and_ps(of, _mm256_set1_ps(-0.0)) }
 }
 
-/// The same of 16 lanes.
+// Of a NaN and another value, and of two zeros, an instruction gives the second: both orders give both. NaN has all bits of an
+// exponent, and some others; bits of the other value leave it one.
+
 #[inline(always)]
-unsafe fn or_nan_512(one: __m512, other: __m512) -> __m512 {
-    unsafe { _mm512_mask_mov_ps(other, _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(one, one), one) }
+unsafe fn larger(one: __m256, other: __m256) -> __m256 {
+    unsafe {
+        let found = _mm256_and_ps(_mm256_max_ps(one, other), _mm256_max_ps(other, one));
+        _mm256_or_ps(found, _mm256_cmp_ps::<_CMP_UNORD_Q>(one, other))
+    }
+}
+
+#[inline(always)]
+unsafe fn smaller(one: __m256, other: __m256) -> __m256 {
+    unsafe { _mm256_or_ps(_mm256_min_ps(one, other), _mm256_min_ps(other, one)) }
+}
+
+// The same of 16 lanes.
+
+#[inline(always)]
+unsafe fn sign_512(of: __m512) -> __m512 {
+    unsafe { _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(of), _mm512_set1_epi32(i32::MIN))) }
+}
+
+#[inline(always)]
+unsafe fn larger_512(one: __m512, other: __m512) -> __m512 {
+    // The sign where both have it, and other bits where one has them.
+    const BITS: i32 = 0b1101_0100;
+    unsafe {
+        let first = _mm512_castps_si512(_mm512_max_ps(one, other));
+        let second = _mm512_castps_si512(_mm512_max_ps(other, one));
+        _mm512_castsi512_ps(_mm512_ternarylogic_epi32::<BITS>(first, second, _mm512_set1_epi32(i32::MIN)))
+    }
+}
+
+#[inline(always)]
+unsafe fn smaller_512(one: __m512, other: __m512) -> __m512 {
+    unsafe {
+        let first = _mm512_castps_si512(_mm512_min_ps(one, other));
+        let second = _mm512_castps_si512(_mm512_min_ps(other, one));
+        _mm512_castsi512_ps(_mm512_or_si512(first, second))
+    }
 }
 
 vector!(
@@ -197,7 +235,9 @@ vector!(
     _mm256_mul_ps,
     _mm256_max_ps,
     _mm256_min_ps,
-    or_nan,
+    sign,
+    larger,
+    smaller,
     _mm256_fmadd_ps,
     sum,
     #[inline(always)]
@@ -302,7 +342,9 @@ vector!(
     _mm512_mul_ps,
     _mm512_max_ps,
     _mm512_min_ps,
-    or_nan_512,
+    sign_512,
+    larger_512,
+    smaller_512,
     _mm512_fmadd_ps,
     _mm512_reduce_add_ps,
     #[inline(always)]

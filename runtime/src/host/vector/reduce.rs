@@ -25,7 +25,8 @@ impl Combination {
         self.reducer.identity(self.element)
     }
 
-    /// Combines a register with accumulators, lane by lane; the first value replaces them.
+    /// Combines a register with accumulators, lane by lane; the first value replaces them, in sums added to
+    /// zero.
     pub(crate) fn accumulate(self, accumulators: Slot, value: Slot, count: usize, is_first: bool, frame: &mut Frame) {
         accumulate(frame.processor(), self, accumulators, value, count, is_first, frame);
     }
@@ -43,6 +44,7 @@ fn accumulate<I>(processor, combination: Combination, accumulators: Slot, value:
     let is_signed = element != ElementType::U64;
     match value.kind {
         Kind::Single => match op {
+            BinaryOp::Add if is_first => lane_by_lane(accumulators, value, count, frame, |_, x: f32| 0.0 + x),
             _ if is_first => lane_by_lane(accumulators, value, count, frame, |_, x: f32| x),
             BinaryOp::Add => lane_by_lane(accumulators, value, count, frame, |a: f32, x| a + x),
             BinaryOp::Multiply => lane_by_lane(accumulators, value, count, frame, |a: f32, x| a * x),
@@ -50,6 +52,7 @@ fn accumulate<I>(processor, combination: Combination, accumulators: Slot, value:
             _ => lane_by_lane(accumulators, value, count, frame, maximum),
         },
         Kind::Double => match op {
+            BinaryOp::Add if is_first => lane_by_lane(accumulators, value, count, frame, |_, x: f64| 0.0 + x),
             _ if is_first => lane_by_lane(accumulators, value, count, frame, |_, x: f64| x),
             BinaryOp::Add => lane_by_lane(accumulators, value, count, frame, |a: f64, x| a + x),
             op => lane_by_lane(accumulators, value, count, frame, |a, x| arithmetic::float_binary(op, a, x)),

@@ -15,7 +15,7 @@ pub(in crate::host) struct Chain<A>(Vec<Link<A>>);
 enum Link<A> {
     AddOne(f32),
     MultiplyOne(f32),
-    /// With a bound, which is no NaN.
+    /// With a bound, which is no NaN, and not the negative zero as the largest.
     AtLeast(f32),
     AtMost(f32),
     Add(A),
@@ -69,6 +69,7 @@ impl<A> Chain<A> {
             (BinaryOp::Add, Operand::One(one)) => Link::AddOne(one),
             (BinaryOp::Multiply, Operand::One(one)) => Link::MultiplyOne(one),
             (BinaryOp::Maximum, Operand::One(bound)) if !bound.is_nan() => Link::AtLeast(bound),
+            (BinaryOp::Minimum, Operand::One(bound)) if bound.to_bits() == (-0f32).to_bits() => return None,
             (BinaryOp::Minimum, Operand::One(bound)) if !bound.is_nan() => Link::AtMost(bound),
             (BinaryOp::Add, Operand::Singles(singles)) => Link::Add(singles),
             (BinaryOp::Multiply, Operand::Singles(singles)) => Link::Multiply(singles),

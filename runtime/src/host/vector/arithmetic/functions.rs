@@ -103,16 +103,18 @@ fn single_unary<I, Avx512>(processor, op: UnaryOp, of: Slot, to: Slot, count: us
 }
 }
 
-/// The smaller; NaN if either is.
+/// The smaller; NaN if either is. Of two zeros the negative one is the smaller.
 #[inline(always)]
 pub(crate) fn minimum(x: f32, y: f32) -> f32 {
-    if x.is_nan() || x < y { x } else { y }
+    let smaller = if x.is_nan() || x < y { x } else { y };
+    if x == y { f32::from_bits(x.to_bits() | y.to_bits()) } else { smaller }
 }
 
-/// The larger; NaN if either is.
+/// The larger; NaN if either is. Of two zeros the negative one is the smaller.
 #[inline(always)]
 pub(crate) fn maximum(x: f32, y: f32) -> f32 {
-    if x.is_nan() || x > y { x } else { y }
+    let larger = if x.is_nan() || x > y { x } else { y };
+    if x == y { f32::from_bits(x.to_bits() & y.to_bits()) } else { larger }
 }
 
 /// A function of two values of an element type.

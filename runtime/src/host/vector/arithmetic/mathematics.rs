@@ -95,7 +95,7 @@ pub(crate) fn hyperbolic_tangent<I: Instructions>(x: f32) -> f32 {
         polynomial::<I, 5>(square, [-5.704_988_7e-3, 2.063_909e-2, -5.373_971_5e-2, 1.333_144_2e-1, -3.333_328e-1]);
     let near = multiply_add::<I>(inner * square, x, x);
     let far = 1.0 - 2.0 / (exponential::<I>(2.0 * size) + 1.0);
-    if size < 0.625 { near } else { far.copysign(x) }
+    (if size < 0.625 { near } else { far }).copysign(x)
 }
 
 /// Gauss error function.
