@@ -66,7 +66,8 @@ pub fn judge(
         return Err(CliError::WrongOutputs(text));
     }
     let (values, wanted) = (found.to_f64(), expected.to_f64());
-    let (integers, wanted_integers) = (found.to_i64(), expected.to_i64());
+    let integers = |tensor: &Tensor| if tensor.element().is_float() { Vec::new() } else { tensor.to_i64() };
+    let (integers, wanted_integers) = (integers(found), integers(expected));
     let excess = |at: usize| match found.element().is_float() {
         true => tolerance.excess(values[at], wanted[at]),
         false if integers[at] == wanted_integers[at] => 0.0,
