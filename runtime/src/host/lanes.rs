@@ -4,7 +4,7 @@ use warpweave_graph::ElementType;
 use warpweave_graph::arithmetic;
 use warpweave_graph::expr::{BinaryOp, Literal, UnaryOp};
 
-use super::vector::functions::{maximum, minimum};
+use super::simd::{maximum, minimum};
 
 /// Up to this many elements are worked on at once.
 pub(super) const LANES: usize = 128;

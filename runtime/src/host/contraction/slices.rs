@@ -9,7 +9,7 @@ use super::access::{Access, Linear};
 use crate::host::lane_program::{LaneProgram, Step};
 use crate::host::lanes::single_function;
 use crate::host::memory::{Memory, SINGLE_BYTES};
-use crate::host::vector::functions::{maximum, minimum};
+use crate::host::simd::{maximum, minimum};
 use crate::host::vector::halves;
 use crate::host::vector::load_singles;
 use crate::host::vector::mathematics::{

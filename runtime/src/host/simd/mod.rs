@@ -1,10 +1,11 @@
 //! Vectors of singles.
 
+mod extremes;
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "instructions of some processors only")]
 mod x86;
 
-use super::vector::functions::{maximum, minimum};
+pub(super) use extremes::{maximum, minimum};
 
 /// Most lanes of a vector.
 pub(super) const MOST_LANES: usize = 16;

@@ -26,7 +26,7 @@ mod window;
 
 use warpweave_graph::expr::Range;
 
-pub(super) use arithmetic::{chain, functions, halves, mathematics, processor};
+pub(super) use arithmetic::{chain, halves, mathematics, processor};
 pub(crate) use frame::{Counts, Frame};
 pub(crate) use group::{Group, Scratch, Shared};
 pub(super) use load::load_singles;

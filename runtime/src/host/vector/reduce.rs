@@ -4,10 +4,10 @@ use warpweave_graph::ElementType;
 use warpweave_graph::arithmetic;
 use warpweave_graph::expr::{BinaryOp, Literal, Reducer};
 
-use super::arithmetic::functions::{maximum, minimum};
 use super::arithmetic::mathematics::multiply_add;
 use super::arithmetic::processor::{Instructions, vectorised};
 use super::frame::{Frame, Kind, Number, Slot};
+use crate::host::simd::{maximum, minimum};
 
 /// Partial results of a reduction along the lanes, combined one after another in the end.
 const PARTS: usize = 32;

@@ -9,6 +9,7 @@ use super::mathematics::{
     bfloat_of_single, error_function, exponential, hyperbolic_tangent, logarithm, single_of_bfloat,
 };
 use super::processor::vectorised;
+use crate::host::simd::{maximum, minimum};
 use crate::host::vector::frame::{Frame, Kind, Number, Slot};
 
 /// So many points of a register are worked on.
@@ -101,20 +102,6 @@ fn single_unary<I, Avx512>(processor, op: UnaryOp, of: Slot, to: Slot, count: us
         UnaryOp::RoundEven => map(frame, of, to, count, f32::round_ties_even),
     }
 }
-}
-
-/// The smaller; NaN if either is. Of two zeros the negative one is the smaller.
-#[inline(always)]
-pub(crate) fn minimum(x: f32, y: f32) -> f32 {
-    let smaller = if x.is_nan() || x < y { x } else { y };
-    if x == y { f32::from_bits(x.to_bits() | y.to_bits()) } else { smaller }
-}
-
-/// The larger; NaN if either is. Of two zeros the negative one is the smaller.
-#[inline(always)]
-pub(crate) fn maximum(x: f32, y: f32) -> f32 {
-    let larger = if x.is_nan() || x > y { x } else { y };
-    if x == y { f32::from_bits(x.to_bits() & y.to_bits()) } else { larger }
 }
 
 /// A function of two values of an element type.
