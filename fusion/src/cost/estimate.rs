@@ -36,9 +36,6 @@ const ENTRY_BYTES: usize = 4 << 10;
 /// Points of the largest tile that a contraction's block may have: 8 × 12 a thread.
 const LARGEST_TILE: usize = 8 * 12 * 256;
 
-/// Cycles of an rTask's price that its call from a stream does not take.
-const CALL_CYCLES: f64 = 40.0;
-
 /// Prices kernels for a device.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EstimatedCost {
@@ -101,7 +98,8 @@ impl KernelCost for EstimatedCost {
     /// A call that runs several rTasks is dispatched once.
     fn dispatch_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
         let is_one_of_several = self.call_microseconds(body, params) > 0.0;
-        if is_one_of_several { 0.0 } else { -CALL_CYCLES / self.arch.cycles_per_microsecond.value }
+        let saved = if is_one_of_several { 0.0 } else { pricing(&params.template).saved_by_streams() };
+        -saved / self.arch.cycles_per_microsecond.value
     }
 
     fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {

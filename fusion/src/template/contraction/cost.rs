@@ -43,6 +43,13 @@ const EXPOSED_PASSES: f64 = 0.12;
 /// The share of the chain to a step's loads that the other warps' products do not hide.
 const EXPOSED_CHAIN: f64 = 0.5;
 
+/// Cycles until the first operands are there: they lie in constant or in shared memory.
+const OPERANDS_CYCLES: f64 = 80.0;
+
+/// Cycles that a tile takes less where a stream calls the kernel than where it is a node: its operands are there, and the first
+/// fetch of what may be loaded before a wait is asked for before the tile's place is known.
+const CALL_CYCLES: f64 = 200.0;
+
 /// Cycles from an integer instruction to one that needs its result.
 const DEPENDENT_CYCLES: f64 = 6.0;
 
@@ -76,6 +83,10 @@ impl Pricing for ContractionShape {
 
     fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
         product_cycles(kernel, self)
+    }
+
+    fn saved_by_streams(&self) -> f64 {
+        CALL_CYCLES
     }
 
     fn prefetched_cycles(&self, kernel: &Kernel<'_>, sides: &[AxisClass]) -> f64 {
@@ -116,7 +127,7 @@ fn sliced(expr: &TensorExpr, block: &[usize], shape: &ContractionShape) -> Opera
 
 /// The time of a tile: what stands before the loop, its steps, and what follows the sums.
 ///
-/// - *Before*: a round of loads of the operands' table, the places of the thread's elements, which depend on one another, and
+/// - *Before*: the first operands, the places of the thread's elements, which depend on one another, and
 ///   the first fetch, whose latency nothing hides.
 /// - *A step*: see [`loop_cycles`].
 /// - *Between*: where threads are slices, their sums are added; see [`adding_cycles`].
@@ -130,7 +141,7 @@ fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
     let finished = [(AxisClass::Row, finish.rows), (AxisClass::Column, finish.columns)];
     let places =
         loads.places + finished.map(|(class, count)| place_instructions(kernel, class, count)).iter().sum::<f64>();
-    let before = latency + PLACE_CHAIN * DEPENDENT_CYCLES + issue_cycles(kernel, shape, places) / DEPENDENT_ISSUE;
+    let before = OPERANDS_CYCLES + PLACE_CHAIN * DEPENDENT_CYCLES + issue_cycles(kernel, shape, places) / DEPENDENT_ISSUE;
     let stored = STORE_INSTRUCTIONS / stored_at_once(kernel, shape) as f64;
     let after = issue_cycles(kernel, shape, elements * (stored + loads.after)) / DEPENDENT_ISSUE;
     let in_turn = waits_behind_sums(kernel, (shape, finish)) * latency;
