@@ -19,6 +19,10 @@ import subprocess
 FOLDER = pathlib.Path("target/zoo")
 HEADS = ["kernels", "p50", "p90", "worst", "within 15 %", "FFMA of contractions and staged kernels"]
 MULTIPLIES = ("contraction", "staged")
+DISPATCHES = {
+    "dispatch_cycles": "the last store of an rTask",
+    "dispatch_cycles_behind_data": "when that store has taken its turn on the data path",
+}
 BATCHES = (2, 3, 4, 5, 6, 8)
 
 
@@ -86,12 +90,13 @@ def rejected(warpweave, names, count, seed):
 def chosen(warpweave, models):
     line(["Model or template", "search us", "code us", "ratio", *HEADS])
     line(["---"] * (4 + len(HEADS)))
-    templates, unpriced, dispatches = collections.defaultdict(list), [], []
+    templates, unpriced, dispatches = collections.defaultdict(list), [], collections.defaultdict(list)
     for name, batch in models:
         said = explained(warpweave, name, batch=batch)
         priced = [kernel for kernel in said["kernels"] if kernel.get("code_microseconds")]
         unpriced += [f"{name} {kernel['kernel']}" for kernel in said["kernels"] if kernel not in priced]
-        dispatches += [kernel["dispatch_cycles"] for kernel in priced if kernel["dispatch_cycles"] is not None]
+        for field, since in DISPATCHES.items():
+            dispatches[since] += [kernel[field] for kernel in priced if kernel[field] is not None]
         for kernel in priced:
             templates[kernel["template"].replace("/", " ").split()[0]].append(kernel)
         search, code = said["search_makespan_microseconds"], said["code_makespan_microseconds"]
@@ -105,9 +110,10 @@ def chosen(warpweave, models):
     line(["*all*", "", "", "", *figures(every)])
     if unpriced:
         line([f"without a price of the code: {', '.join(unpriced)}", *[""] * (3 + len(HEADS))])
-    if dispatches:
-        spans = ", ".join(f"p{share} {percentile(dispatches, share / 100)}" for share in (10, 50, 90))
-        line([f"cycles from the last store of an rTask to the first operand of the next: {spans}", *[""] * (3 + len(HEADS))])
+    for since, cycles in dispatches.items():
+        if cycles:
+            spans = ", ".join(f"p{share} {percentile(cycles, share / 100)}" for share in (10, 50, 90))
+            line([f"cycles from {since} to the first operand of the next rTask: {spans}", *[""] * (3 + len(HEADS))])
 
 
 def main():

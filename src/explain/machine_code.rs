@@ -16,7 +16,7 @@ use warpweave_runtime::bundle::TargetPlan;
 use warpweave_runtime::cubin::{CubinError, CubinInfo};
 use warpweave_runtime::sass::error::CodeError;
 use warpweave_runtime::sass::machine::MachineModel;
-use warpweave_runtime::sass::price::{PriceError, Runner, Subject, Task, TaskPrice, dispatch_cycles, price};
+use warpweave_runtime::sass::price::{Dispatch, PriceError, Runner, Subject, Task, TaskPrice, dispatch_cycles, price};
 use warpweave_runtime::sass::program::MachineCode;
 use warpweave_runtime::sass::simulate::Surroundings;
 use warpweave_runtime::sass::{Sass, SassError};
@@ -61,9 +61,8 @@ pub struct KernelPrice {
     pub priced_all: Option<f64>,
     /// Registers of a thread of the entry that runs it.
     pub registers: u32,
-    /// Cycles that a stream takes from the last store of such an rTask to the first operand of the next; `None` as
-    /// [`dispatch_cycles`] has it.
-    pub dispatch: Option<u64>,
+    /// What a stream takes between such an rTask and the next; `None` as [`dispatch_cycles`] has it.
+    pub dispatch: Option<Dispatch>,
 }
 
 /// The code of a plan and the prices of its kernels.

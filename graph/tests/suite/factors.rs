@@ -1,7 +1,9 @@
 //! Scalars and factors that many points or products share are computed and laid out once, and everything computes the same.
 
 use warpweave_graph::expr::{BinaryOp, ExprBuilder, Index, Reducer, Scalar, UnaryOp};
-use warpweave_graph::program::passes::{Pass, hoist_invariants, join_products, transpose_factors};
+use warpweave_graph::program::passes::{
+    Pass, fold_constant_scalars, hoist_invariants, join_products, transpose_factors,
+};
 use warpweave_graph::program::{ProgramBuilder, TensorId, TensorProgram};
 use warpweave_graph::reference::evaluate;
 use warpweave_graph::types::TensorType;
@@ -174,4 +176,60 @@ fn products_that_are_added_become_one() {
 fn sums_of_few_readers_or_of_few_rows_stay() {
     check(join_products, &sums(16, 15, Addition::Epilogue), 0);
     check(join_products, &sums(15, 16, Addition::Epilogue), 0);
+}
+
+/// A row of `length` with two parts of a bias added behind a function of it; the bias is a constant, or an input.
+fn biased(length: usize, is_constant: bool) -> TensorProgram {
+    let mut program = ProgramBuilder::new();
+    let row = program.input(singles(&[length]));
+    let bias = singles(&[2 * length]);
+    let bias = if is_constant { program.constant(numbers(&bias, 3)) } else { program.input(bias) };
+    let mut expr = ExprBuilder::new();
+    let place = Index::axis(expr.parallels(&[length])[0]);
+    let (row_operand, bias_operand) = (expr.operand(program.ty(row)), expr.operand(program.ty(bias)));
+    let value = expr.read(row_operand, vec![place.clone()]).unary(UnaryOp::Sqrt);
+    let first = expr.read(bias_operand, vec![place.clone()]);
+    let second = expr.read(bias_operand, vec![place.plus(length as i64)]);
+    let sum = first.binary(BinaryOp::Add, value).binary(BinaryOp::Add, second);
+    let output = program.compute(expr.map(ElementType::F32, sum), &[row, bias]);
+    program.finish(vec![output])
+}
+
+/// Operations a point of the only statement, and the constants of the program, behind the pass.
+fn folded(program: &TensorProgram) -> (usize, usize) {
+    let folded = fold_constant_scalars(program);
+    let expr = folded.statements.values().next().and_then(|statement| statement.definition.expr());
+    (
+        expr.expect("an expression").body.operations(),
+        folded.tensors.ids().filter(|&tensor| folded.constant(tensor).is_some()).count(),
+    )
+}
+
+#[test]
+fn constants_among_addends_are_added_first() {
+    let program = biased(5, true);
+    check(fold_constant_scalars, &program, 0);
+    // A function and a sum; both parts of the bias were two sums before.
+    assert_eq!(folded(&program), (2, 1));
+}
+
+#[test]
+fn what_is_given_to_a_run_is_no_constant() {
+    let program = biased(5, false);
+    check(fold_constant_scalars, &program, 0);
+    assert_eq!(folded(&program), (3, 0));
+}
+
+#[test]
+fn constants_do_not_grow() {
+    let mut program = ProgramBuilder::new();
+    let [row, column] = [3, 4].map(|length| program.constant(numbers(&singles(&[length]), length)));
+    let mut expr = ExprBuilder::new();
+    let axes = expr.parallels(&[3, 4]);
+    let operands = [row, column].map(|tensor| expr.operand(program.ty(tensor)));
+    let [left, right] = [0, 1].map(|at| expr.read(operands[at], vec![Index::axis(axes[at])]));
+    let output = program.compute(expr.map(ElementType::F32, left.binary(BinaryOp::Multiply, right)), &[row, column]);
+    let program = program.finish(vec![output]);
+    check(fold_constant_scalars, &program, 0);
+    assert_eq!(folded(&program), (1, 2));
 }

@@ -191,10 +191,19 @@ fn unsigned(words: &[i32]) -> Vec<u32> {
     words.iter().map(|word| *word as u32).collect()
 }
 
-/// The cycles from an rTask's last store, of any warp, until all warps have begun to load operands of the same rTask once
-/// more, which its stream runs next. They are what the dispatch of an rTask takes whose waits are over. `None` of what no
-/// stream runs, of a call of several rTasks, and of an rTask that stores nothing.
-pub fn dispatch_cycles(subject: &Subject<'_>, task: Task<'_>) -> Result<Option<u64>, PriceError> {
+/// Cycles between two rTasks of a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dispatch {
+    /// From the last store of the first, of any warp, until all warps have begun to load operands of the second.
+    pub behind_stores: u64,
+    /// Of these, those behind the last store's reading of its registers. Before it the store waits for those that were issued
+    /// earlier: they are the time that the data path takes to store, whoever comes next.
+    pub behind_data: u64,
+}
+
+/// What passes between an rTask and the same one once more, which its stream runs next and whose waits are over. `None` of
+/// what no stream runs, of a call of several rTasks, and of an rTask that stores nothing.
+pub fn dispatch_cycles(subject: &Subject<'_>, task: Task<'_>) -> Result<Option<Dispatch>, PriceError> {
     if task.runner != Runner::Stream || task.call.len() > 1 {
         return Ok(None);
     }
@@ -210,12 +219,18 @@ pub fn dispatch_cycles(subject: &Subject<'_>, task: Task<'_>) -> Result<Option<u
     let watched: Vec<usize> = (function.start..function.end).filter(|&place| events(place).next().is_some()).collect();
     let step = step_of(task);
     let (timing, _) = timed(subject, subject.entry, of_steps(subject, &[step, step]), &watched)?;
-    let of_issue = |issue: &Watched| {
-        let Watched { warp, place, cycle } = *issue;
-        events(place).map(move |event| (warp, event, cycle))
+    let noted = |cycle_of: fn(&Watched) -> u64| -> Vec<(usize, TaskEvent, u64)> {
+        let of_issue = |issue: &Watched| {
+            let warp = issue.warp;
+            let cycle = |event| if event == TaskEvent::Store { cycle_of(issue) } else { issue.cycle };
+            events(issue.place).map(|event| (warp, event, cycle(event))).collect::<Vec<_>>()
+        };
+        timing.watched.iter().flat_map(of_issue).collect()
     };
-    let events: Vec<(usize, TaskEvent, u64)> = timing.watched.iter().flat_map(of_issue).collect();
-    Ok(between_tasks(&events, (subject.threads as usize).div_ceil(LANES)))
+    let warps = (subject.threads as usize).div_ceil(LANES);
+    let behind = |cycle_of: fn(&Watched) -> u64| between_tasks(&noted(cycle_of), warps);
+    let both = behind(|issue| issue.cycle).zip(behind(|issue| issue.read));
+    Ok(both.map(|(behind_stores, behind_data)| Dispatch { behind_stores, behind_data }))
 }
 
 /// What a warp does of an rTask.

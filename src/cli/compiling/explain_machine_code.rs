@@ -177,7 +177,8 @@ fn kernel_figures(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) 
         "search_microseconds_of_all": kernel.searched_all,
         "code_microseconds_of_all": kernel.priced_all,
         "registers": kernel.registers,
-        "dispatch_cycles": kernel.dispatch,
+        "dispatch_cycles": kernel.dispatch.map(|dispatch| dispatch.behind_stores),
+        "dispatch_cycles_behind_data": kernel.dispatch.map(|dispatch| dispatch.behind_data),
     });
     match &kernel.price {
         Ok(price) => {

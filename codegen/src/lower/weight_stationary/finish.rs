@@ -1,11 +1,11 @@
 //! What follows the sums of a row: a thread a row.
 
-use warpweave_graph::expr::{Index, ReadId, Scalar};
-use warpweave_plan::body::StageSource;
+use warpweave_graph::expr::{Index, Read, ReadId, Scalar};
+use warpweave_plan::body::{Stage, StageSource};
 
 use crate::kernel_ir::expression::{Expression, ScalarType};
 use crate::kernel_ir::ids::{LocalId, SharedId};
-use crate::kernel_ir::memory::Width;
+use crate::kernel_ir::memory::{GlobalSpace, Width};
 use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::emitter::{Emitter, add};
 use crate::lower::error::LowerError;
@@ -18,14 +18,56 @@ use crate::lower::types::scalar_type;
 /// What the finishing thread reads of memory, by stage, loaded.
 pub(super) type LoadedReads = Vec<Vec<(ReadId, LocalId)>>;
 
-/// Loads what the finishing thread reads; what several stages read is loaded once.
-pub(super) fn load_finishing_reads(emitter: &mut Emitter, row: &Row) -> Result<LoadedReads, LowerError> {
+/// Loads what the finishing thread reads of constants that all steps of a call share.
+pub(super) fn load_constants(emitter: &mut Emitter, row: &Row) -> Result<LoadedReads, LowerError> {
+    load(emitter, row, is_shared_constant)
+}
+
+/// Loads what else it reads, in every step.
+pub(super) fn load_finishing_reads(
+    emitter: &mut Emitter,
+    row: &Row,
+    constants: &LoadedReads,
+) -> Result<LoadedReads, LowerError> {
+    let mut loaded = load(emitter, row, |emitter, stage, id| !is_shared_constant(emitter, stage, id))?;
+    loaded.iter_mut().zip(constants).for_each(|(loaded, constants)| loaded.extend(constants));
+    Ok(loaded)
+}
+
+/// Whether a read is of a constant that has no elements for other steps: no more than are read of it.
+fn is_shared_constant(emitter: &Emitter, stage: usize, id: ReadId) -> bool {
+    let body = emitter.body();
+    let tensor_of = |stage: &Stage, operand: usize| match stage.sources[operand] {
+        StageSource::Operand(own) => Some(body.operands[own]),
+        StageSource::Stage(_) | StageSource::Staged(_) => None,
+    };
+    let expr = &body.stages[stage].expr;
+    let Read { operand, index, guard, .. } = &expr.reads[id];
+    let Some(tensor) = tensor_of(&body.stages[stage], *operand) else { return false };
+    let reads_of =
+        |stage: &Stage| stage.expr.reads.values().filter(|read| tensor_of(stage, read.operand) == Some(tensor)).count();
+    let reads: usize = body.stages.iter().map(reads_of).sum();
+    let points: usize = body.tile_extents().iter().product();
+    let is_whole = expr.operands[*operand].shape.elements() <= reads * points;
+    let is_plain = guard.is_always() && index.iter().all(Index::is_free_of_reads);
+    emitter.place(tensor).0 == GlobalSpace::Weights && is_whole && is_plain
+}
+
+/// Loads what the finishing thread reads and `chosen` chooses; what several stages read is loaded once.
+fn load(
+    emitter: &mut Emitter,
+    row: &Row,
+    chosen: impl Fn(&Emitter, usize, ReadId) -> bool,
+) -> Result<LoadedReads, LowerError> {
     let body = emitter.body();
     let mut stages = Vec::new();
     let mut known: Vec<(SharedPlace<'_>, LocalId)> = Vec::new();
     for (stage, own) in body.stages.iter().enumerate() {
         let mut loaded = Vec::new();
         for id in finishing_reads(emitter, stage) {
+            if !chosen(emitter, stage, id) {
+                continue;
+            }
             let read = &own.expr.reads[id];
             let place = place_of(own, read);
             if let Some(&(_, local)) = known.iter().find(|(other, _)| *other == place) {

@@ -1,8 +1,8 @@
 //! The template of kept rows: a warp a row, one factor of every product on chip since the launch began.
 //!
 //! A call runs the rTasks of several steps: it loads what registers can hold of the kept rows once. In a step a row's sums
-//! are combined across the lanes of its warp, of which then one computes what follows them. What that reads of global memory is
-//! loaded behind the polls, beside the products. Vectors that carry their own validity are polled once a tile, by as many
+//! are combined across the lanes of its warp, of which then one computes what follows them. What that reads of constants is loaded
+//! once, too, and what else it reads of global memory behind the polls, beside the products. Vectors that carry their own validity are polled once a tile, by as many
 //! threads at once as there are, and put into shared memory for all rows.
 //!
 //! A tile may have several columns: the points of a batch, whose vectors the same rows are multiplied by. As many columns as
@@ -40,12 +40,16 @@ pub(crate) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
     let polled = poll::Polled::declare(emitter);
     let sums = emitter.shared(MemoryType::F32, emitter.warps() * passes.sums_of_warp());
     let products = Products::load(emitter, &tile, warp, (kept, passes))?;
+    let mut constants = Vec::with_capacity(finishing.len());
+    for finishing in &finishing {
+        constants.push(finish::load_constants(emitter, &finishing.row)?);
+    }
     emitter.steps(|emitter| {
         polled.poll(emitter, &tile)?;
         let accumulators = products.of_registers(emitter, (&tile, &polled))?;
         let mut loaded = Vec::with_capacity(finishing.len());
-        for finishing in &finishing {
-            loaded.push(finish::load_finishing_reads(emitter, &finishing.row)?);
+        for (finishing, constants) in finishing.iter().zip(&constants) {
+            loaded.push(finish::load_finishing_reads(emitter, &finishing.row, constants)?);
         }
         products.finish(emitter, (&tile, &polled), accumulators, sums)?;
         emitter.push(Statement::WarpBarrier);

@@ -141,7 +141,8 @@ fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
     let finished = [(AxisClass::Row, finish.rows), (AxisClass::Column, finish.columns)];
     let places =
         loads.places + finished.map(|(class, count)| place_instructions(kernel, class, count)).iter().sum::<f64>();
-    let before = OPERANDS_CYCLES + PLACE_CHAIN * DEPENDENT_CYCLES + issue_cycles(kernel, shape, places) / DEPENDENT_ISSUE;
+    let before =
+        OPERANDS_CYCLES + PLACE_CHAIN * DEPENDENT_CYCLES + issue_cycles(kernel, shape, places) / DEPENDENT_ISSUE;
     let stored = STORE_INSTRUCTIONS / stored_at_once(kernel, shape) as f64;
     let after = issue_cycles(kernel, shape, elements * (stored + loads.after)) / DEPENDENT_ISSUE;
     let in_turn = waits_behind_sums(kernel, (shape, finish)) * latency;

@@ -154,7 +154,7 @@ fn alone(own: &Rewritten, scalar: &Scalar, axes: &[AxisId]) -> (TensorExpr, Vec<
 }
 
 /// The expression, none of whose indices reads, without the reads that its scalars no longer hold.
-fn without_unused_reads(expr: &TensorExpr) -> TensorExpr {
+pub(super) fn without_unused_reads(expr: &TensorExpr) -> TensorExpr {
     let mut used = expr.reads_of(&expr.body);
     used.extend(expr.epilogue.iter().flat_map(|epilogue| expr.reads_of(epilogue)));
     let reads: Arena<ReadId, Read> = used.iter().map(|read| expr.reads[*read].clone()).collect();

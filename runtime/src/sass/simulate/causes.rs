@@ -126,6 +126,8 @@ pub struct Watched {
     pub place: usize,
     /// When it was issued.
     pub cycle: u64,
+    /// When an instruction of memory had read its registers, which it does as the data path takes it; of others, when it was issued.
+    pub read: u64,
 }
 
 /// The timing of a block.

@@ -10,6 +10,8 @@ mod memory_path;
 mod scheduler;
 mod warp;
 
+use std::collections::HashMap;
+
 use super::error::CodeError;
 use super::machine::MachineModel;
 use super::operation::Pipe;
@@ -22,7 +24,8 @@ use memory_path::{Access, Completion, MemoryPath, Request};
 use scheduler::Scheduler;
 use warp::{UNKNOWN, Use, WarpState};
 
-/// The timing of a block whose warps execute `trace`. Issues of the instructions at the places of `watched` are noted.
+/// The timing of a block whose warps execute `trace`. Issues of the instructions at the places of `watched` are noted, but for
+/// those that a predicate skips.
 pub fn simulate(
     code: &MachineCode,
     trace: &Trace,
@@ -38,6 +41,7 @@ pub fn simulate(
         schedulers: (0..machine.schedulers.value).map(|_| Scheduler::default()).collect(),
         memory: MemoryPath::new(machine, surroundings),
         arrived: 0,
+        watched_requests: HashMap::new(),
         timing: Timing {
             cycles: 0,
             issues: 0,
@@ -68,6 +72,8 @@ struct Block<'a> {
     schedulers: Vec<Scheduler>,
     memory: MemoryPath<'a>,
     arrived: u64,
+    /// The watched issues of memory instructions that have not entered the data path, by warp and number.
+    watched_requests: HashMap<(usize, u64), usize>,
     timing: Timing,
 }
 
@@ -136,8 +142,12 @@ impl<'a> Block<'a> {
         let Some(step) = self.step(warp) else { return };
         let place = step.place as usize;
         self.account(scheduler, candidate, place, cycle);
-        if watched.contains(&place) {
-            self.timing.watched.push(Watched { warp, place, cycle });
+        if watched.contains(&place) && step.effect != Effect::Skipped {
+            self.timing.watched.push(Watched { warp, place, cycle, read: cycle });
+            let request = (warp, self.warps[warp].requests + 1);
+            if self.issues[place].pipe == Pipe::Memory {
+                self.watched_requests.insert(request, self.timing.watched.len() - 1);
+            }
         }
         let issue = self.issues[place].clone();
         self.schedulers[scheduler].issue(warp, &issue, cycle, self.machine);
@@ -248,6 +258,9 @@ impl<'a> Block<'a> {
 
     /// Notes that an instruction has entered the data path. Those of a warp do so in order.
     fn served(&mut self, request: Request<'_>, completion: Completion) {
+        if let Some(watched) = self.watched_requests.remove(&(request.warp, request.number)) {
+            self.timing.watched[watched].read = completion.read;
+        }
         let state = &mut self.warps[request.warp];
         let mut done = (completion.done, completion.cause);
         match state.kinds.pop_front() {
