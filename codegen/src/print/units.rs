@@ -35,7 +35,8 @@ impl Default for UnitSize {
     }
 }
 
-/// `program` in units of at most `size`; whole where one is enough.
+/// `program` in units of at most `size`: nodes whole where one is enough, streams with the entry that walks them in a unit of its
+/// own, however few kernels they call.
 ///
 /// # Panics
 /// As [`super::cuda`].
@@ -48,9 +49,6 @@ pub fn device_units(program: &Program, size: UnitSize) -> DeviceUnits {
         return if units.len() > 1 { DeviceUnits::Linked(units) } else { DeviceUnits::Whole(whole_source(program)) };
     }
     let groups = groups(program.kernels.ids().map(|id| printer.kernel(id)).collect(), size);
-    if groups.len() <= 1 {
-        return DeviceUnits::Whole(whole_source(program));
-    }
     let mut declarations = String::new();
     for id in program.kernels.ids() {
         writeln!(declarations, "{};", printer.signature(id)).expect(INFALLIBLE);
