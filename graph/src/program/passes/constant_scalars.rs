@@ -44,12 +44,25 @@ struct Rewritten<'s> {
     operands: Vec<TensorId>,
 }
 
+/// What a scalar is a part of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    /// A sum, whose addends have been looked at.
+    Sum,
+    /// Something else, or nothing.
+    Other,
+}
+
 impl Folding<'_> {
     fn rewrite(&mut self, statement: &Statement, expr: &TensorExpr) {
+        if statement.operands.iter().all(|&operand| self.program.foldable(operand).is_none()) {
+            self.builder.keep(statement);
+            return;
+        }
         let operands = statement.operands.iter().map(|&operand| self.builder.map(operand)).collect();
         let mut own = Rewritten { statement, expr: expr.clone(), operands };
-        let body = self.folded(&mut own, &expr.body);
-        let epilogue = expr.epilogue.as_ref().map(|epilogue| self.folded(&mut own, epilogue));
+        let body = self.folded(&mut own, &expr.body, Within::Other);
+        let epilogue = expr.epilogue.as_ref().map(|epilogue| self.folded(&mut own, epilogue, Within::Other));
         if body == expr.body && epilogue == expr.epilogue {
             self.builder.keep(statement);
             return;
@@ -60,14 +73,19 @@ impl Folding<'_> {
     }
 
     /// The scalar with reads of constants in place of what is computed of them.
-    fn folded(&mut self, own: &mut Rewritten, scalar: &Scalar) -> Scalar {
+    fn folded(&mut self, own: &mut Rewritten, scalar: &Scalar, within: Within) -> Scalar {
         if let Some(read) = self.constant(own, scalar) {
             return read;
         }
-        if let Some(sum) = self.folded_sum(own, scalar) {
+        let is_sum = matches!(scalar, Scalar::Binary(BinaryOp::Add, ..));
+        if is_sum
+            && within == Within::Other
+            && let Some(sum) = self.folded_sum(own, scalar)
+        {
             return sum;
         }
-        let mut folded = |part: &Scalar| self.folded(own, part);
+        let within = if is_sum { Within::Sum } else { Within::Other };
+        let mut folded = |part: &Scalar| self.folded(own, part, within);
         match scalar {
             Scalar::Unary(op, part) => folded(part).unary(*op),
             Scalar::Binary(op, left, right) => folded(left).binary(*op, folded(right)),
@@ -86,9 +104,9 @@ impl Folding<'_> {
         let (constants, others): (Vec<&Scalar>, Vec<&Scalar>) =
             parts.into_iter().partition(|part| self.axes(own, part).is_some());
         let add = |total: Scalar, part: Scalar| total.binary(BinaryOp::Add, part);
-        let sum = constants[..].get(1).is_some().then(|| constants.into_iter().cloned().reduce(add)).flatten()?;
+        let sum = constants.into_iter().cloned().reduce(add).filter(|sum| matches!(sum, Scalar::Binary(..)))?;
         let known = self.constant(own, &sum)?;
-        let others = others.into_iter().map(|part| self.folded(own, part)).collect::<Vec<_>>();
+        let others = others.into_iter().map(|part| self.folded(own, part, Within::Other)).collect::<Vec<_>>();
         Some(others.into_iter().chain([known]).reduce(add).expect("a sum has addends"))
     }
 
