@@ -1,7 +1,8 @@
 //! Operators in the forms that they had in older operator sets.
 
-use crate::model::{apply, constant, float, int, ints, load, model, node, string, value};
+use crate::model::{apply, constant, float, floats, int, ints, load, model, node, string, strings, value};
 use warpweave_frontend::ImportOptions;
+use warpweave_frontend::onnx::AttributeProto;
 use warpweave_graph::{ElementType, Tensor};
 
 /// Checks a single output against its elements.
@@ -68,6 +69,37 @@ fn attributes_of_older_forms_are_unknown_to_newer_ones() {
     let refused = load(&model(10, inputs, vec![most], vec![named], &["y"]), &ImportOptions::default());
     let text = refused.expect_err("k is an input").to_string();
     assert!(text.contains("unknown attribute k"), "{text}");
+}
+
+#[test]
+fn tile() {
+    let of = |value: f32| Tensor::scalar(value);
+    let tiled = |axis: f32| apply("Tile", 1, &[count(&[2, 2]), of(2.0), of(axis)], 1, vec![]);
+    check(&tiled(0.0), &[4, 2], &[0.0, 1.0, 2.0, 3.0, 0.0, 1.0, 2.0, 3.0]);
+    check(&tiled(1.0), &[2, 4], &[0.0, 1.0, 0.0, 1.0, 2.0, 3.0, 2.0, 3.0]);
+    check(&apply("Tile", 6, &[count(&[2]), Tensor::vector_i64(&[2])], 1, vec![]), &[4], &[0.0, 1.0, 0.0, 1.0]);
+    let inputs = vec![value("x", ElementType::F32, &["2"])];
+    let numbers = ["n", "axis"].map(|name| constant(name, &Tensor::vector_i64(&[0])));
+    let named = node("Tile", &["x", "n", "axis"], &["y"], vec![]);
+    let refused = load(&model(6, inputs, numbers.to_vec(), vec![named], &["y"]), &ImportOptions::default());
+    let text = refused.expect_err("the axis is no input any longer").to_string();
+    assert!(text.contains("before opset 6 only"), "{text}");
+}
+
+#[test]
+fn usual_parameters_of_gates() {
+    let x = Tensor::new([1, 2, 1], &[-2f32, 3.0]);
+    let weights = [1f32, 0.0].map(|weight| Tensor::new([1, 1, 1], &[weight]));
+    let inputs: Vec<Tensor> = [x].into_iter().chain(weights).collect();
+    let layer = |function: &str, parameters: Vec<AttributeProto>| {
+        let own = vec![int("hidden_size", 1), strings("activations", &[function])];
+        let attributes = own.into_iter().chain(parameters).collect();
+        apply("RNN", 14, &inputs, 1, attributes)
+    };
+    check(&layer("Affine", vec![]), &[1, 1, 2, 1], &[-2.0, 3.0]);
+    check(&layer("Affine", vec![floats("activation_alpha", &[0.5])]), &[1, 1, 2, 1], &[-1.0, 1.5]);
+    check(&layer("Affine", vec![floats("activation_beta", &[0.5])]), &[1, 1, 2, 1], &[-1.5, 3.5]);
+    check(&layer("LeakyRelu", vec![]), &[1, 1, 2, 1], &[-0.02, 3.0]);
 }
 
 #[test]

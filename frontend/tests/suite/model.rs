@@ -63,6 +63,23 @@ pub fn ints(name: &str, ints: &[i64]) -> AttributeProto {
     AttributeProto { name: name.to_owned(), r#type: AttributeKind::Ints as i32, ints, ..AttributeProto::default() }
 }
 
+/// An attribute that is a list of singles.
+pub fn floats(name: &str, floats: &[f32]) -> AttributeProto {
+    let floats = floats.to_vec();
+    AttributeProto { name: name.to_owned(), r#type: AttributeKind::Floats as i32, floats, ..AttributeProto::default() }
+}
+
+/// An attribute that is a list of texts.
+pub fn strings(name: &str, texts: &[&str]) -> AttributeProto {
+    let strings = texts.iter().map(|text| Bytes::copy_from_slice(text.as_bytes())).collect();
+    AttributeProto {
+        name: name.to_owned(),
+        r#type: AttributeKind::Strings as i32,
+        strings,
+        ..AttributeProto::default()
+    }
+}
+
 /// An attribute that is a graph.
 pub fn graph_attribute(name: &str, graph: GraphProto) -> AttributeProto {
     let g = Some(graph);

@@ -32,7 +32,8 @@ pub enum Function {
     ThresholdedRelu,
 }
 
-/// A parameter of a function: whether it has one, and its value where the model does not say it.
+/// A parameter of a function: whether it has one, and its value where the model does not say it: that of ONNX's operator of
+/// the same name, of which `ScaledTanh` has none.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Parameter {
     None,
@@ -60,7 +61,7 @@ pub struct GateFunctions {
 
 impl Function {
     const ALL: [(Self, &'static str, Parameter, Parameter); 11] = [
-        (Self::Affine, "Affine", Parameter::Needed, Parameter::Needed),
+        (Self::Affine, "Affine", Parameter::Usual(1.0), Parameter::Usual(0.0)),
         (Self::Elu, "Elu", Parameter::Usual(1.0), Parameter::None),
         (Self::HardSigmoid, "HardSigmoid", Parameter::Usual(0.2), Parameter::Usual(0.5)),
         (Self::LeakyRelu, "LeakyRelu", Parameter::Usual(0.01), Parameter::None),
@@ -108,7 +109,9 @@ impl GateFunctions {
             let value = |parameter, given: &mut std::vec::IntoIter<f32>, attribute| match parameter {
                 Parameter::None => Ok(0.0),
                 Parameter::Usual(usual) => Ok(given.next().unwrap_or(usual)),
-                Parameter::Needed => given.next().ok_or_else(|| wrong(attribute, format!("`{name}` needs a value"))),
+                Parameter::Needed => {
+                    given.next().ok_or_else(|| wrong(attribute, format!("`{name}` has no usual value")))
+                }
             };
             let (alpha, beta) =
                 (value(first, &mut alpha, "activation_alpha")?, value(second, &mut beta, "activation_beta")?);

@@ -2,26 +2,57 @@
 
 use std::ops::RangeInclusive;
 
-use super::{AttributeError, AttributeReader, Context, InferError, Operator, movement};
+use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, axes, movement};
 use crate::expr::{AxisId, Index, Range};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
 /// The first input repeated along each dimension as often as the second says.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Tile;
+pub struct Tile {
+    /// Whether the second input is one number, of any type, and the third names the only dimension that is repeated.
+    along_axis: bool,
+}
+
+impl Tile {
+    /// How often each of so many dimensions is repeated.
+    fn repeats(&self, context: &Context, rank: usize) -> Result<Vec<i64>, InferError> {
+        let given = context.integers(1)?.ok_or(InferError::Missing(1))?;
+        if !self.along_axis {
+            return Ok(given);
+        }
+        let axis = context.integers(2)?.ok_or(InferError::Missing(2))?;
+        let ([times], [axis]) = (&given[..], &axis[..]) else {
+            return Err(InferError::Mismatch(
+                "the repetitions along an axis, or the axis, are not one number".to_owned(),
+            ));
+        };
+        let mut repeats = vec![1; rank];
+        repeats[axes::dimension(*axis, rank)?] = *times;
+        Ok(repeats)
+    }
+}
 
 impl Operator for Tile {
     const NAME: &'static str = "Tile";
-    const INPUTS: RangeInclusive<usize> = 2..=2;
+    const INPUTS: RangeInclusive<usize> = 2..=3;
 
-    fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
-        Ok(Self)
+    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        // From opset 6 on all dimensions are repeated; texts of graphs keep the older form as an attribute of its own.
+        let old = attributes.opset() < 6;
+        Ok(Self { along_axis: old || attributes.flag("along_axis")?.unwrap_or(false) })
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        if self.along_axis { vec![("along_axis", Attribute::Int(1))] } else { Vec::new() }
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
         let data = context.tensor(0)?;
-        let repeats = context.integers(1)?.ok_or(InferError::Missing(1))?;
+        let repeats = self.repeats(context, data.shape.len())?;
+        if !self.along_axis && context.fact(2).is_some() {
+            return Err(InferError::Mismatch("an axis is an input before opset 6 only".to_owned()));
+        }
         let mismatch = || InferError::Mismatch(format!("{data} cannot be repeated {repeats:?} times"));
         if repeats.len() != data.shape.len() {
             return Err(mismatch());
