@@ -37,16 +37,6 @@ impl Prefix {
             .to_vec()
     }
 
-    /// Whether an element is not part of what it is combined with.
-    pub fn is_exclusive(&self) -> bool {
-        self.exclusive
-    }
-
-    /// Whether elements are combined from each on, not up to each.
-    pub fn is_reverse(&self) -> bool {
-        self.reverse
-    }
-
     /// The dimension along which elements are combined.
     pub fn dimension(context: &Context) -> Result<usize, InferError> {
         let data = context.tensor(0)?;
