@@ -229,6 +229,8 @@ enum Route {
     Open,
     /// An operator whose results are no numbers.
     Cut,
+    /// An operator whose slope is 0.
+    Flat,
 }
 
 /// A model of a weight `w` and of an integer one.
@@ -236,6 +238,7 @@ fn model(folder: &Folder, path: Route) -> String {
     let end = match path {
         Route::Open => vec![node("Identity", &["product"], "y")],
         Route::Cut => vec![node("IsNaN", &["product"], "cut"), node("Where", &["cut", "x", "x"], "y")],
+        Route::Flat => vec![node("Round", &["product"], "y")],
     };
     let nodes = [vec![node("MatMul", &["x", "w"], "product")], end].concat();
     let weights = [Weight::singles("w", &[3, 3], &[0.5; 9]), Weight::integers("count", &[2], &[1, 2])];
@@ -260,11 +263,13 @@ fn what_cannot_be_trained_is_named() {
     };
     let message = compile(&cut, &[]);
     assert!(message.contains("error[training]") && message.contains("`w`") && message.contains("IsNaN"), "{message}");
+    let message = compile(&model(&folder, Route::Flat), &[]);
+    assert!(message.contains("`w`") && message.contains("(Round)`; freeze"), "{message}");
     let whole = model(&folder, Route::Open);
     let message = compile(&whole, &["--trainable", "count"]);
-    assert!(message.contains("`count`"), "an integer weight: {message}");
+    assert!(message.contains("`count`") && message.contains("that a node reads"), "an integer weight: {message}");
     let message = compile(&whole, &["--frozen", "w"]);
-    assert!(message.contains("--frozen `w`: no initializer of singles is left"), "{message}");
+    assert!(message.contains("--frozen `w`: no initializer of singles or doubles is left"), "{message}");
     let message = compile(&whole, &["--trainable", "v*"]);
     assert!(message.contains("`v*`") || message.contains("no initializer"), "{message}");
 }
@@ -318,6 +323,9 @@ fn data_that_a_step_cannot_take_is_refused() {
     let far = archive(&folder, "far.npz", |_| 0.5, &[0, 1, 2, 3, 5, 0, 1, 2, 3]);
     let message = fail(2, "usage", &["train", &step, "--data", &far]);
     assert!(message.contains("element 4 of `target` is 5") && message.contains("0 to 4"), "{message}");
+    let none = archive(&folder, "none.npz", |_| 0.5, &[[0; 9], [-100; 9]].concat());
+    let message = fail(2, "usage", &["train", &step, "--data", &none, "--steps", "2"]);
+    assert!(message.contains("all labels of step 2 are ignored"), "{message}");
     let short = archive(&folder, "short.npz", |_| 0.5, &[0, 1, 2]);
     assert!(fail_any(&["train", &step, "--data", &short]).contains("`x`"));
     let x = Tensor::from_f64(TensorType::new(ElementType::F32, [9, 4]), &[0.5; 36]);
@@ -415,6 +423,11 @@ fn files_of_another_kind_are_refused() {
     let other_data = write_archive(&folder, "other.npz", &[("in_x", &x), ("target", &target)]);
     let message = fail(2, "usage", &["train", &other_step, "--data", &other_data, "--resume", &saved]);
     assert!(message.contains("another model"), "{message}");
+    let mut found = Checkpoint::read(Path::new(&saved)).expect("it is saved");
+    found.model.clear();
+    found.write(Path::new(&saved)).expect("it can be written");
+    let message = fail(2, "usage", &["train", &step, "--data", &data, "--resume", &saved]);
+    assert!(message.contains("does not say which model"), "{message}");
     let message = fail(2, "checkpoint", &["train", &step, "--data", &data, "--resume", &data]);
     assert!(message.contains("data.npz"), "{message}");
 }

@@ -47,13 +47,15 @@ impl Order {
         }
     }
 
-    /// x^(1/p).
+    /// x^(1/p), with a gradient of 0 where x is 0, as other norms have.
     pub(super) fn root(self, element: ElementType, x: Scalar) -> Scalar {
-        match self.0 {
-            1 => x,
-            2 => x.unary(UnaryOp::Sqrt),
-            order => x.binary(BinaryOp::Power, Scalar::literal(element, 1.0 / order as f64)),
-        }
+        let zero = Scalar::literal(element, 0.0);
+        let root = match self.0 {
+            1 => return x,
+            2 => x.clone().unary(UnaryOp::Sqrt),
+            order => x.clone().binary(BinaryOp::Power, Scalar::literal(element, 1.0 / order as f64)),
+        };
+        x.binary(BinaryOp::Equal, zero.clone()).select(zero, root)
     }
 }
 

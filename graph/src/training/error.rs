@@ -31,14 +31,17 @@ pub enum TrainingError {
     #[error("the extents of the model's outputs depend on data, which a training step does not support")]
     Counted,
     /// No tensor can be trained.
-    #[error("the model has no initializer of singles that could be trained")]
+    #[error(
+        "the model has no initializer of singles or doubles that could be trained; scalars, integers and the values of Constant nodes do \
+             not train"
+    )]
     Nothing,
     /// The loss does not depend on tensors.
-    #[error("the loss does not depend on {} by any differentiable path{}", shown(.tensors), ends(.nodes))]
+    #[error("the loss does not depend on {} by any differentiable path: {}; freeze what is not to be trained", shown(.tensors), ends(.nodes))]
     NoPath {
         /// The tensors.
         tensors: Vec<String>,
-        /// The nodes that they go into whose results are no floating-point numbers.
+        /// The nodes that the loss depends on and that pass no gradient on to them.
         nodes: Vec<String>,
     },
     /// One of two running statistics is frozen.
@@ -96,5 +99,8 @@ fn shown(names: &[String]) -> String {
 }
 
 fn ends(nodes: &[String]) -> String {
-    if nodes.is_empty() { String::new() } else { format!(": it ends at {}", shown(nodes)) }
+    match nodes.is_empty() {
+        true => "no node that it is computed from reads them".to_owned(),
+        false => format!("it ends at {}", shown(nodes)),
+    }
 }

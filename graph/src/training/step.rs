@@ -8,12 +8,14 @@ use super::dropout::drawing;
 use super::error::TrainingError;
 use super::loss::{Objective, as_loss};
 use super::optimizer::{OPTIMIZER_STATES, Optimizer, Trained};
-use crate::autodiff::append_gradients;
+use crate::autodiff::{AutodiffError, append_gradients};
 use crate::ir::{Graph, Origin as ValueOrigin};
 use crate::lower::lower_differentiable;
 use crate::ops::Op;
 use crate::passes;
-use crate::program::{Origin, Origins, Phase, ProgramBuilder, Source, TensorId, TensorProgram};
+use crate::program::{
+    Differentiable, Origin, Origins, Phase, ProgramBuilder, Source, Statement, TensorId, TensorProgram,
+};
 use crate::tensor::Tensor;
 use crate::types::{ElementType, Shape, TensorType};
 
@@ -119,7 +121,7 @@ pub fn training_step(graph: &Graph, options: &StepOptions) -> Result<Step, Train
     let missing: Vec<&(&str, TensorId)> =
         trained.iter().zip(&gradients).filter(|(_, gradient)| gradient.is_none()).map(|(trained, _)| trained).collect();
     if !missing.is_empty() {
-        return Err(no_path(&forward.program, &missing));
+        return Err(no_path(&forward, loss, &missing)?);
     }
     let mut gradients: Vec<TensorId> = gradients.into_iter().flatten().collect();
     set_origin(&mut program, Phase::Optimizer, options.optimizer.name(), "optimizer");
@@ -188,21 +190,37 @@ fn is_reserved(name: &str) -> bool {
     name.starts_with(OPTIMIZER_STATES) || name == SAFETENSORS_METADATA
 }
 
-/// Tensors on which the loss does not depend, and the statements at which their paths end.
-fn no_path(program: &TensorProgram, missing: &[&(&str, TensorId)]) -> TrainingError {
+/// Tensors on which the loss does not depend, and the statements at which their paths end: their results have a gradient, or are
+/// no floating-point numbers.
+fn no_path(
+    forward: &Differentiable,
+    loss: TensorId,
+    missing: &[&(&str, TensorId)],
+) -> Result<TrainingError, AutodiffError> {
+    let program = &forward.program;
     let mut reached: BTreeSet<TensorId> = missing.iter().map(|(_, tensor)| *tensor).collect();
-    let mut nodes = BTreeSet::new();
+    let reads = |statement: &Statement, tensors: &BTreeSet<TensorId>| {
+        statement.operands.iter().any(|operand| tensors.contains(operand))
+    };
     for statement in program.statements.values() {
-        if statement.operands.iter().any(|operand| reached.contains(operand)) {
-            if program.tensors[statement.output].ty.element.is_float() {
-                reached.insert(statement.output);
-            } else {
-                nodes.extend(program.names.nodes(statement));
-            }
+        if reads(statement, &reached) && program.tensors[statement.output].ty.element.is_float() {
+            reached.insert(statement.output);
         }
     }
+    let wanted: Vec<TensorId> = reached.iter().copied().collect();
+    let mut scratch = ProgramBuilder::extending(forward.clone());
+    let seed = scratch.constant(Tensor::from_f64(scratch.ty(loss).clone(), &[1.0]));
+    let gradients = append_gradients(&mut scratch, forward, &[(loss, seed)], &wanted)?;
+    let (with, without): (Vec<_>, Vec<_>) = wanted.into_iter().zip(gradients).partition(|(_, found)| found.is_some());
+    let tensors = |part: Vec<(TensorId, Option<TensorId>)>| part.into_iter().map(|(tensor, _)| tensor).collect();
+    let (with, without): (BTreeSet<TensorId>, BTreeSet<TensorId>) = (tensors(with), tensors(without));
+    let ends = program.statements.values().filter(|statement| {
+        let is_float = program.tensors[statement.output].ty.element.is_float();
+        reads(statement, &without) && (!is_float || with.contains(&statement.output) || statement.output == loss)
+    });
+    let nodes: BTreeSet<String> = ends.flat_map(|statement| program.names.nodes(statement)).collect();
     let tensors = missing.iter().map(|(name, _)| (*name).to_owned()).collect();
-    TrainingError::NoPath { tensors, nodes: nodes.into_iter().collect() }
+    Ok(TrainingError::NoPath { tensors, nodes: nodes.into_iter().collect() })
 }
 
 /// The beginning of the names that PyTorch's exporter gives to weights into which it has folded a batch normalisation.

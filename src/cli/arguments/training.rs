@@ -102,10 +102,13 @@ fn nothing_left(NameFilter { included, excluded }: &NameFilter) -> Option<String
     };
     match (included.is_empty(), excluded.is_empty()) {
         (false, _) => Some(format!(
-            "--trainable {}: no initializer of singles that is not frozen has such a name; integers do not train",
+            "--trainable {}: no initializer of singles or doubles that a node reads, and that is not frozen, has such a name; \
+             integers, scalars and what an operator must know while compiling do not train",
             quoted(included)
         )),
-        (true, false) => Some(format!("--frozen {}: no initializer of singles is left to train", quoted(excluded))),
+        (true, false) => {
+            Some(format!("--frozen {}: no initializer of singles or doubles is left to train", quoted(excluded)))
+        }
         (true, true) => None,
     }
 }

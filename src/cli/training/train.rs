@@ -174,6 +174,9 @@ impl Training<'_> {
             ))
         };
         let model = &self.bundle.manifest().model.blake3;
+        if found.model.is_empty() {
+            return Err(wrong("it does not say which model and step it is of".to_owned()));
+        }
         if found.model != *model {
             return Err(wrong("it belongs to another model".to_owned()));
         }
@@ -266,6 +269,13 @@ impl Training<'_> {
 
     /// Why a loss is no number.
     fn not_finite(&mut self, step: u64, loss: f64, inputs: &[Tensor]) -> Result<CliError, CliError> {
+        if self.ignores_all(inputs) {
+            let text = format!(
+                "all labels of step {} are ignored, so its loss is {loss}; give batches of which some count",
+                step + 1
+            );
+            return Ok(CliError::Usage(text));
+        }
         let mut program = self.bundle.program()?;
         let known = program.replace_states(&self.session.states()?);
         let source = source_of_not_finite(&program, inputs).ok().flatten().filter(|_| known);
@@ -274,6 +284,13 @@ impl Training<'_> {
             None => "no tensor before it has such a value on the reference".to_owned(),
         };
         Ok(CliError::NotFinite { step: step + 1, loss, first })
+    }
+
+    /// Whether a step is given labels, of which none counts.
+    fn ignores_all(&self, inputs: &[Tensor]) -> bool {
+        let named = self.bundle.manifest().signature.inputs.iter().position(|port| port.name == TARGET);
+        let (Some(classes), Some(target)) = (self.record.classes, named) else { return false };
+        inputs[target].to_i64().iter().all(|&label| label == classes.ignored)
     }
 
     fn evaluate(&mut self, batches: &Batches, signature: &Signature) -> Result<Evaluation, CliError> {

@@ -64,6 +64,9 @@ pub fn add(suite: &mut Suite) {
             check(&text, &[4], at, wanted);
         });
     }
+    for order in [1, 2, 3] {
+        suite.trial(format!("kinks norm of windows of zeros {order}"), move || check_norm_of_windows(order));
+    }
     suite.trial("kinks computed maximum", check_computed_maximum);
     suite.trial("kinks work of a product", check_work_of_product);
     suite.trial("kinks max_pool", || {
@@ -71,6 +74,21 @@ pub fn add(suite: &mut Suite) {
                     v1 \"y\": f64[1x1x3] = MaxPool \"n\" (v0) {kernel_shape = ints [2], strides = ints [1]}\ninput v0\noutput v1\n";
         check(text, &[1, 1, 4], &[1.0, 1.0, 1.0, 0.0], &[1.0, 1.0, 1.0, 0.0]);
     });
+}
+
+/// Norms of windows, and of all places, have a gradient at 0 as others have.
+fn check_norm_of_windows(order: usize) {
+    let text = |shape: &str, operator: &str| {
+        format!("graph \"g\"\nv0 \"x\": f64[1x1x4] = input\nv1 \"y\": f64{shape} = {operator}\ninput v0\noutput v1\n")
+    };
+    let windows = format!("LpPool \"n\" (v0) {{kernel_shape = ints [2], strides = ints [2], p = int {order}}}");
+    check(&text("[1x1x2]", &windows), &[1, 1, 4], &[0.0; 4], &[0.0; 4]);
+    // Roots of other orders are rounded.
+    if order <= 2 {
+        check(&text("[1x1x2]", &windows), &[1, 1, 4], &[0.0, 0.0, 0.0, -2.0], &[0.0, 0.0, 0.0, -1.0]);
+    }
+    let whole = format!("GlobalLpPool \"n\" (v0) {{p = int {order}}}");
+    check(&text("[1x1x1]", &whole), &[1, 1, 4], &[0.0; 4], &[0.0; 4]);
 }
 
 /// The work of a product's gradient grows as the product does.

@@ -2,6 +2,7 @@
 
 use warpweave_graph::expr::{Index, Read, ReadId, Scalar};
 use warpweave_plan::body::{Stage, StageSource};
+use warpweave_plan::template::weight_stationary::reads::column_axes;
 
 use crate::kernel_ir::expression::{Expression, ScalarType};
 use crate::kernel_ir::ids::{LocalId, SharedId};
@@ -47,8 +48,8 @@ fn is_shared_constant(emitter: &Emitter, stage: usize, id: ReadId) -> bool {
     let reads_of =
         |stage: &Stage| stage.expr.reads.values().filter(|read| tensor_of(stage, read.operand) == Some(tensor)).count();
     let reads: usize = body.stages.iter().map(reads_of).sum();
-    let points: usize = body.tile_extents().iter().product();
-    let is_whole = expr.operands[*operand].shape.elements() <= reads * points;
+    let rows: usize = body.tile_extents().iter().skip(column_axes(body)).product();
+    let is_whole = expr.operands[*operand].shape.elements() <= reads * rows;
     let is_plain = guard.is_always() && index.iter().all(Index::is_free_of_reads);
     emitter.place(tensor).0 == GlobalSpace::Weights && is_whole && is_plain
 }

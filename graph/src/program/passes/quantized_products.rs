@@ -115,7 +115,8 @@ impl Product {
         let length: u64 = expr.reduced().map(|axis| expr.axes[axis].extent as u64).product();
         let [first, second] = [factors.get(&tensors[0])?, factors.get(&tensors[1])?];
         let largest = u128::from(first.magnitude) * u128::from(second.magnitude) * u128::from(length);
-        let apart = expr.reads.values().filter(|read| tensors.contains(&statement.operands[read.operand])).count() == 2;
+        let is_factor = |read: &Read| tensors.contains(&statement.operands[read.operand]);
+        let apart = expr.reads.iter().all(|(id, read)| !is_factor(read) || reads.contains(&id));
         let follow = [(first, reads[0]), (second, reads[1])].into_iter().all(|(factor, read)| {
             let read = &expr.reads[read];
             let free = read.index.iter().all(Index::is_free_of_reads);

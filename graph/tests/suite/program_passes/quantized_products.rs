@@ -107,6 +107,18 @@ output v9
 }
 
 #[test]
+fn a_factor_that_is_read_behind_the_sum_too_stays() {
+    let text = r#"v0 "x": u8[1x2x3] = input
+v1 "scale": f32[] = constant 0.25
+v2 "zero": u8[] = constant 3
+v3 "a": f32[1x2x3] = DequantizeLinear "" (v0, v1, v2)
+v4 "y": f32[1x2x3] = LRN "" (v3) {size = int 1}
+output v4
+"#;
+    check(text, &[ElementType::F32]);
+}
+
+#[test]
 fn a_constant_for_another_reader_is_computed() {
     let text = r#"
 v0 "x": f32[2x3] = input
