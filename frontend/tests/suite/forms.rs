@@ -211,6 +211,19 @@ fn pad() {
     check(&edge, &[5], &[0.0, 0.0, 1.0, 1.0, 1.0]);
 }
 
+/// A dimension is shortened first, and what is left is repeated.
+#[test]
+fn pad_by_counts_of_both_signs() {
+    let padded = |mode: &str, counts: &[i64]| {
+        apply("Pad", 19, &[count(&[6]), Tensor::vector_i64(counts)], 1, vec![string("mode", mode)])
+    };
+    check(&padded("wrap", &[2, -1]), &[7], &[3.0, 4.0, 0.0, 1.0, 2.0, 3.0, 4.0]);
+    check(&padded("wrap", &[-2, 3]), &[7], &[2.0, 3.0, 4.0, 5.0, 2.0, 3.0, 4.0]);
+    check(&padded("reflect", &[3, -2]), &[7], &[3.0, 2.0, 1.0, 0.0, 1.0, 2.0, 3.0]);
+    check(&padded("reflect", &[-2, 3]), &[7], &[2.0, 3.0, 4.0, 5.0, 4.0, 3.0, 2.0]);
+    check(&padded("edge", &[2, -1]), &[7], &[0.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0]);
+}
+
 #[test]
 fn pools_round_up_and_count_what_is_there() {
     let x = count(&[1, 1, 4]);

@@ -50,11 +50,24 @@ impl Pad {
             }
             before[dimension] = front;
             extents[dimension] = usize::try_from(extents[dimension] as i64 + front + back).map_err(|_| mismatch())?;
-            if self.mode != Mode::Constant && data.shape[dimension] == 0 {
+            if self.mode != Mode::Constant && Kept::of(data.shape[dimension], front, back).extent < 1 {
                 return Err(mismatch());
             }
         }
         Ok((before, extents))
+    }
+}
+
+/// What counts below 0 leave of a dimension. What is padded is made of this alone.
+struct Kept {
+    first: i64,
+    extent: i64,
+}
+
+impl Kept {
+    fn of(extent: usize, front: i64, back: i64) -> Self {
+        let first = (-front).max(0);
+        Self { first, extent: extent as i64 - first - (-back).max(0) }
     }
 }
 
@@ -118,14 +131,20 @@ impl Operator for Pad {
         let mut expr = ExprBuilder::new();
         let axes = expr.parallels(&extents);
         let operand = expr.operand(data);
-        let place = axes.iter().zip(&before).map(|(&axis, &before)| Index::axis(axis).plus(-before));
-        let inside = |(index, &extent): (Index, &usize)| match self.mode {
-            Mode::Constant => index,
-            Mode::Edge => index.clamped(0, extent as i64 - 1, &|axis| expr.range(axis)),
-            Mode::Reflect => reflected(&index, extent as i64, &|axis| expr.range(axis)),
-            Mode::Wrap => index.modulo(extent as i64, &|axis| expr.range(axis)),
-        };
-        let index = place.zip(data.shape.iter()).map(inside).collect();
+        let index = (0..axes.len()).map(|dimension| {
+            let (front, extent) = (before[dimension], data.shape[dimension]);
+            let kept = Kept::of(extent, front, extents[dimension] as i64 - extent as i64 - front);
+            let place = Index::axis(axes[dimension]).plus(-front - kept.first);
+            let range = |axis| expr.range(axis);
+            let inside = match self.mode {
+                Mode::Constant => place,
+                Mode::Edge => place.clamped(0, kept.extent - 1, &range),
+                Mode::Reflect => reflected(&place, kept.extent, &range),
+                Mode::Wrap => place.modulo(kept.extent, &range),
+            };
+            inside.plus(kept.first)
+        });
+        let index = index.collect();
         let body = expr.padded_read(operand, index, fill);
         vec![program.compute(expr.map(data.element, body), &[inputs[0].expect("inference found the input")])]
     }
