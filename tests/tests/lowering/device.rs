@@ -21,9 +21,9 @@ pub fn add(suite: &mut Suite) {
             );
         });
     }
-    suite.trial("device cases, whole", || {
+    suite.trial("device cases, one unit of kernels and the entry's", || {
         let size = UnitSize { kernels: usize::MAX, bytes: usize::MAX };
-        assert_eq!(gates::check(&all_cases(0, FusionLevel::Register).0.lowered.program, size, Target::Sm90a), 1);
+        assert_eq!(gates::check(&all_cases(0, FusionLevel::Register).0.lowered.program, size, Target::Sm90a), 2);
     });
     suite.trial("device cases, linked", || {
         let program = all_cases(0, FusionLevel::Register).0.lowered.program;

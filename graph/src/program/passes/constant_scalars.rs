@@ -17,7 +17,7 @@ use crate::types::ElementType;
 const MOST_BYTES: usize = 1 << 20;
 
 /// The program in which scalars over constants of singles are constants, where these are no larger than what they take the
-/// place of. Constants among the addends of a sum are added first.
+/// place of. Constants among the addends of a sum are added first; what a reduction combines stays as it is.
 pub fn fold_constant_scalars(program: &TensorProgram) -> TensorProgram {
     let mut folding = Folding { program, builder: Rebuild::new(program), known: HashMap::new() };
     for statement in program.statements.values() {
@@ -61,7 +61,11 @@ impl Folding<'_> {
         }
         let operands = statement.operands.iter().map(|&operand| self.builder.map(operand)).collect();
         let mut own = Rewritten { statement, expr: expr.clone(), operands };
-        let body = self.folded(&mut own, &expr.body, Within::Other);
+        // What is reduced stays a product of factors that other steps of a recurrence share.
+        let body = match expr.reducer {
+            Some(_) => expr.body.clone(),
+            None => self.folded(&mut own, &expr.body, Within::Other),
+        };
         let epilogue = expr.epilogue.as_ref().map(|epilogue| self.folded(&mut own, epilogue, Within::Other));
         if body == expr.body && epilogue == expr.epilogue {
             self.builder.keep(statement);
