@@ -12,7 +12,6 @@ use warpweave::graph::Tensor;
 use warpweave::graph::program::TensorProgram;
 use warpweave::plan::plan::tag_of;
 use warpweave::plan::tables::{Awaited, OPCODE_WAIT};
-use warpweave::plan::template::Template;
 use warpweave::runtime::target::Target;
 use warpweave::runtime::text::TextError;
 use warpweave_tests::evaluate::evaluate;
