@@ -68,7 +68,8 @@ def schedules(warpweave):
 
 def zoo(warpweave):
     said = run(sys.executable, "scripts/zoo.py", "--warpweave", warpweave)
-    return "The benchmark models at full size, compiled for the host and sm_90a on this machine.", ["```", *said.splitlines(), "```"]
+    rest = [line for line in said.splitlines() if not line.startswith("|")]
+    return "The benchmark models at full size, compiled for the host and sm_90a on this machine.", [*table(said), "", *rest]
 
 
 def prices(warpweave):

@@ -110,9 +110,7 @@ def compile_model(options, name, form):
 
 
 def print_row(row):
-    widths = [18, 8, 6, 6, 7, 7, 7, 10, 8, 8, 6, 8, 7, 7, 7]
-    cells = [f"{cell:<{width}}" if at < 2 else f"{cell:>{width}}" for at, (cell, width) in enumerate(zip(row, widths))]
-    print(" ".join(cells), flush=True)
+    print("| " + " | ".join(str(cell) for cell in row) + " |", flush=True)
 
 
 def models(options):
@@ -136,6 +134,7 @@ def fresh_folder():
 def compile_all(options):
     """What went wrong."""
     print_row(HEAD)
+    print_row(["---"] * 2 + ["---:"] * (len(HEAD) - 2))
     wrong, highest, start = [], 0, time.monotonic()
     for name, form in models(options):
         fresh_folder()

@@ -98,7 +98,7 @@ impl KernelCost for EstimatedCost {
     /// A call that runs several rTasks is dispatched once.
     fn dispatch_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
         let is_one_of_several = self.call_microseconds(body, params) > 0.0;
-        let saved = if is_one_of_several { 0.0 } else { pricing(&params.template).saved_by_streams() };
+        let saved = if is_one_of_several { 0.0 } else { pricing(&params.template).stream_saving_cycles() };
         -saved / self.arch.cycles_per_microsecond.value
     }
 

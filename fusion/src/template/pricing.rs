@@ -12,6 +12,9 @@ use crate::template::kernel::Kernel;
 /// rTasks over which a tile's cycles spread the beginning of a call: how many it runs is known only once rTasks are placed.
 pub const CALL_STEPS: f64 = 16.0;
 
+/// Cycles that a tile takes less in a stream than as a node, where a template says nothing else.
+const STREAM_SAVING_CYCLES: f64 = 40.0;
+
 /// What the kernels of a template do and cost. Each template answers in its own folder.
 pub trait Pricing {
     /// What the kernel of a body does, over all tiles.
@@ -31,8 +34,8 @@ pub trait Pricing {
     }
 
     /// Cycles that a tile takes less where a stream calls the kernel than where it is a node.
-    fn saved_by_streams(&self) -> f64 {
-        40.0
+    fn stream_saving_cycles(&self) -> f64 {
+        STREAM_SAVING_CYCLES
     }
 
     /// Of a tile's cycles, those in which the first steps of the factors of `sides` arrive.

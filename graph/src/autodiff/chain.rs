@@ -207,15 +207,6 @@ impl Known<'_> {
         if scalar == self.scalar {
             return self.value.clone();
         }
-        let inner = |scalar: &Scalar| self.read_in(scalar);
-        match scalar {
-            Scalar::Literal(_) | Scalar::Read(_) | Scalar::Index(..) | Scalar::Holds(_) | Scalar::Reduced => {
-                scalar.clone()
-            }
-            Scalar::Unary(op, operand) => inner(operand).unary(*op),
-            Scalar::Binary(op, left, right) => inner(left).binary(*op, inner(right)),
-            Scalar::Select(condition, then, otherwise) => inner(condition).select(inner(then), inner(otherwise)),
-            Scalar::Cast(element, operand) => Scalar::Cast(*element, Box::new(inner(operand))),
-        }
+        scalar.map_parts(&mut |part| self.read_in(part))
     }
 }

@@ -282,16 +282,24 @@ impl Scalar {
     pub fn map_leaves(&self, replace: &mut impl FnMut(&Self) -> Self) -> Self {
         match self {
             Self::Literal(_) | Self::Read(_) | Self::Index(..) | Self::Holds(_) | Self::Reduced => replace(self),
-            Self::Unary(op, operand) => operand.map_leaves(replace).unary(*op),
-            Self::Cast(element, operand) => Self::Cast(*element, Box::new(operand.map_leaves(replace))),
+            _ => self.map_parts(&mut |part| part.map_leaves(replace)),
+        }
+    }
+
+    /// A copy in which `replace` stands in for each operand; a leaf has none.
+    pub fn map_parts(&self, replace: &mut impl FnMut(&Self) -> Self) -> Self {
+        match self {
+            Self::Literal(_) | Self::Read(_) | Self::Index(..) | Self::Holds(_) | Self::Reduced => self.clone(),
+            Self::Unary(op, operand) => replace(operand).unary(*op),
+            Self::Cast(element, operand) => Self::Cast(*element, Box::new(replace(operand))),
             Self::Binary(op, left, right) => {
-                let left = left.map_leaves(replace);
-                left.binary(*op, right.map_leaves(replace))
+                let left = replace(left);
+                left.binary(*op, replace(right))
             }
             Self::Select(condition, then, otherwise) => {
-                let condition = condition.map_leaves(replace);
-                let then = then.map_leaves(replace);
-                condition.select(then, otherwise.map_leaves(replace))
+                let condition = replace(condition);
+                let then = replace(then);
+                condition.select(then, replace(otherwise))
             }
         }
     }

@@ -1,9 +1,10 @@
 //! Nodes whose outputs are known at compile time.
 
 use super::rewrite::{Patch, Replacement};
+use crate::expr::TensorExpr;
 use crate::ir::{Graph, Node};
 use crate::ops::{Context, Fact, Op};
-use crate::program::{ProgramBuilder, TensorProgram};
+use crate::program::{ProgramBuilder, TensorId, TensorProgram};
 use crate::reference;
 use crate::tensor::Tensor;
 use crate::types::ValueType;
@@ -64,8 +65,21 @@ fn rank(ty: &ValueType) -> usize {
     ty.as_tensor().map_or(0, |ty| ty.shape.len())
 }
 
+/// What an expression of a program is, if it reads constants alone, is small, and is cheap to find.
+pub(crate) fn evaluate_expression(program: &TensorProgram, expr: &TensorExpr, operands: &[TensorId]) -> Option<Tensor> {
+    let ty = expr.output();
+    if ty.shape.checked_elements()?.checked_mul(ty.element.bytes())? > LARGEST_OUTPUT {
+        return None;
+    }
+    let mut alone = ProgramBuilder::new();
+    let constant = |&operand: &TensorId| Some(alone.constant(program.foldable(operand)?.clone()));
+    let operands = operands.iter().map(constant).collect::<Option<Vec<_>>>()?;
+    let output = alone.compute(expr.clone(), &operands);
+    evaluate_constants(&alone.finish(vec![output]))?.pop()
+}
+
 /// The outputs of a program that depend on none of its inputs, if they are cheap to find.
-pub(crate) fn evaluate_constants(program: &TensorProgram) -> Option<Vec<Tensor>> {
+fn evaluate_constants(program: &TensorProgram) -> Option<Vec<Tensor>> {
     let program = program.pruned();
     let mut work = 0usize;
     for statement in program.statements.values() {

@@ -12,6 +12,7 @@ use warpweave::graph::Tensor;
 use warpweave::graph::program::TensorProgram;
 use warpweave::plan::plan::tag_of;
 use warpweave::plan::tables::{Awaited, OPCODE_WAIT};
+use warpweave::plan::template::Template;
 use warpweave::runtime::target::Target;
 use warpweave::runtime::text::TextError;
 use warpweave_tests::evaluate::evaluate;
@@ -68,8 +69,8 @@ fn options(units: usize) -> PlanOptions {
 fn check(program: &TensorProgram, units: usize, close: f64) {
     let compiled = compile_under(program, FusionLevel::Register, &options(units));
     let operators = compiled.plan.plan().persistent().operators.values();
-    let chosen: Vec<String> = operators.map(|operator| operator.params.to_string()).collect();
-    assert!(chosen.iter().any(|params| params.starts_with("weight-stationary")), "nothing is kept: {chosen:?}");
+    let chosen: Vec<Template> = operators.map(|operator| operator.params.template).collect();
+    assert!(chosen.contains(&Template::WeightStationary), "nothing is kept: {chosen:?}");
     printed::check(&compiled);
     assert_eq!(verify::verify(&compiled.lowered.program), []);
     let machine = Machine::new(&compiled);

@@ -1,9 +1,10 @@
 //! The template of kept rows: a warp a row, one factor of every product on chip since the launch began.
 //!
 //! A call runs the rTasks of several steps: it loads what registers can hold of the kept rows once. In a step a row's sums
-//! are combined across the lanes of its warp, of which then one computes what follows them. What that reads of constants is loaded
-//! once, too, and what else it reads of global memory behind the polls, beside the products. Vectors that carry their own validity are polled once a tile, by as many
-//! threads at once as there are, and put into shared memory for all rows.
+//! are combined across the lanes of its warp, of which then one computes what follows them. Constants that this reads are
+//! loaded once a call, too. What else it reads of global memory is loaded behind the polls, beside the products. Vectors that
+//! carry their own validity are polled once a tile, by as many threads at once as there are, and put into shared memory for all
+//! rows.
 //!
 //! A tile may have several columns: the points of a batch, whose vectors the same rows are multiplied by. As many columns as
 //! there are registers for share what is loaded of a row.

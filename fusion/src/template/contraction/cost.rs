@@ -48,7 +48,7 @@ const OPERANDS_CYCLES: f64 = 80.0;
 
 /// Cycles that a tile takes less where a stream calls the kernel than where it is a node: its operands are there, and the first
 /// fetch of what may be loaded before a wait is asked for before the tile's place is known.
-const CALL_CYCLES: f64 = 200.0;
+const STREAM_SAVING_CYCLES: f64 = 200.0;
 
 /// Cycles from an integer instruction to one that needs its result.
 const DEPENDENT_CYCLES: f64 = 6.0;
@@ -85,8 +85,8 @@ impl Pricing for ContractionShape {
         product_cycles(kernel, self)
     }
 
-    fn saved_by_streams(&self) -> f64 {
-        CALL_CYCLES
+    fn stream_saving_cycles(&self) -> f64 {
+        STREAM_SAVING_CYCLES
     }
 
     fn prefetched_cycles(&self, kernel: &Kernel<'_>, sides: &[AxisClass]) -> f64 {

@@ -12,6 +12,7 @@ mod phases;
 mod quantized_products;
 mod rebuild;
 mod reduction_order;
+mod rewritten;
 mod siblings;
 mod slices;
 mod sorted_keys;

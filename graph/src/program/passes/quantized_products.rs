@@ -8,13 +8,10 @@ use std::collections::BTreeMap;
 use super::rebuild::{Rebuild, union};
 use crate::arena::{Arena, Id};
 use crate::expr::{AxisKind, BinaryOp, Guard, Index, Literal, Read, ReadId, Reducer, Scalar, TensorExpr};
-use crate::passes::constant_folding::evaluate_constants;
-use crate::program::{Definition, ProgramBuilder, Statement, TensorId, TensorProgram};
+use crate::passes::constant_folding::evaluate_expression;
+use crate::program::{Definition, Statement, TensorId, TensorProgram};
 use crate::tensor::Tensor;
 use crate::types::{ElementType, TensorType};
-
-/// Largest constant, in bytes, that takes the place of a dequantised one which is read otherwise.
-const LARGEST_CONSTANT: usize = 1 << 20;
 
 /// The program with products of dequantised bytes in integers, where no sum leaves 32 bits; small constants that are
 /// dequantised for other readers are computed now.
@@ -165,17 +162,7 @@ impl Rewriting<'_> {
 
     /// What a statement over constants computes, if it is small.
     fn constant(&self, statement: &Statement) -> Option<Tensor> {
-        let Definition::Compute(expr) = &statement.definition else { return None };
-        let ty = expr.output();
-        let bytes = ty.shape.checked_elements()?.checked_mul(ty.element.bytes())?;
-        if bytes > LARGEST_CONSTANT {
-            return None;
-        }
-        let mut program = ProgramBuilder::new();
-        let operand = |&operand: &TensorId| Some(program.constant(self.program.foldable(operand)?.clone()));
-        let operands = statement.operands.iter().map(operand).collect::<Option<Vec<_>>>()?;
-        let output = program.compute(expr.clone(), &operands);
-        evaluate_constants(&program.finish(vec![output]))?.pop()
+        evaluate_expression(self.program, statement.definition.expr()?, &statement.operands)
     }
 
     /// The factor's integers less their zero points.
