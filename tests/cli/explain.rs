@@ -147,6 +147,7 @@ fn kernels_are_priced_by_their_machine_code() {
     if !has_nvrtc() {
         return;
     }
+    let mut dispatches = 0;
     for name in ["bert", "lstm", "mobilenet_v2"] {
         let path = model(name, "torchscript.onnx");
         let told = succeed(&["explain", &path, "--machine-code"]);
@@ -169,6 +170,12 @@ fn kernels_are_priced_by_their_machine_code() {
             let mix = kernel["mix"].as_array().expect("a mix");
             let mixed: f64 = mix.iter().filter_map(|part| part["issues"].as_f64()).sum();
             assert_eq!(mixed, issues, "{name}: every issue is of an operation");
+            if let Some(dispatch) = kernel["dispatch_cycles"].as_u64() {
+                let behind_data = kernel["dispatch_cycles_behind_data"].as_u64().expect("a part of the dispatch");
+                // A store reads its registers some cycles behind its issue.
+                assert!(behind_data > 0 && behind_data < dispatch, "{name}: {kernel}");
+                dispatches += 1;
+            }
         }
         let first = kernels[0]["kernel"].as_str().expect("a name");
         let listed = succeed(&["explain", &path, "--machine-code", "--kernel", first]);
@@ -176,6 +183,7 @@ fn kernels_are_priced_by_their_machine_code() {
         let listed: f64 = instructions.iter().filter_map(|code| code["issues"].as_f64()).sum();
         assert!(listed >= kernels[0]["issues"].as_f64().expect("issues"), "{name}: the listing has every issue");
     }
+    assert!(dispatches > 0, "streams dispatch something");
     let path = model("bert", "torchscript.onnx");
     assert!(fail(2, "usage", &["explain", &path, "--machine-code", "--kernel", "k999"]).contains("k0"));
 }
