@@ -3,6 +3,7 @@
 //! Nothing here has run on a GPU yet. It type-checks, and its errors without a driver are tested. The programs that it
 //! launches are tested on the emulator and as printed text.
 
+mod calls;
 #[cfg(feature = "clocks")]
 mod clocks;
 mod driver;
@@ -10,6 +11,7 @@ mod error;
 mod fit;
 mod graph;
 mod launches;
+mod library;
 mod memory;
 mod session;
 mod stamps;
