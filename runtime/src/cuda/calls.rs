@@ -10,6 +10,7 @@ use std::ffi::c_void;
 use super::driver::DeviceInfo;
 use super::error::CudaError;
 use super::launches::{NodeArguments, StampArguments, StreamArguments};
+use crate::target::Target;
 
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident),*) => {$(
@@ -42,7 +43,7 @@ pub(super) struct CodeImage<'a> {
     /// The ELF file, whose headers have been checked to lie inside of it.
     pub(super) cubin: &'a [u8],
     /// The encoded kernels that it was compiled from, for drivers that run these instead; `None` for code of probes.
-    pub(super) kernel_ir: Option<&'a [u8]>,
+    pub(super) kernel_ir: Option<(Target, &'a [u8])>,
 }
 
 /// A launch of an entry.

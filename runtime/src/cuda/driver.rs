@@ -1,11 +1,16 @@
 //! The driver and its devices.
 
+use std::ffi::OsString;
+
 use super::calls::DriverCalls;
 use super::error::CudaError;
 use super::library::Library;
 
 /// The calls of a driver that lives as long as the process.
 pub(super) type Calls = &'static dyn DriverCalls;
+
+/// The variable that names a stand-in for the driver's library: `stand-in`, or `stand-in:FAULT`.
+pub const DRIVER_VARIABLE: &str = "WARPWEAVE_DRIVER";
 
 /// The CUDA driver, opened and initialised.
 #[derive(Clone, Copy)]
@@ -35,13 +40,16 @@ pub struct DeviceInfo {
 }
 
 impl Driver {
-    /// Opens the driver library and initialises it. An installed driver without a device is no error.
+    /// Opens the driver library and initialises it. An installed driver without a device is no error. Where the environment's
+    /// [`DRIVER_VARIABLE`] names a stand-in, it is opened instead.
     pub fn open() -> Result<Self, CudaError> {
-        Self::with(&Library)
+        match std::env::var_os(DRIVER_VARIABLE) {
+            None => Self::with(&Library),
+            Some(name) => stand_in(&name),
+        }
     }
 
-    /// The driver whose calls these are, initialised.
-    pub(super) fn with(calls: Calls) -> Result<Self, CudaError> {
+    fn with(calls: Calls) -> Result<Self, CudaError> {
         let (version, devices) = calls.initialise()?;
         Ok(Self { calls, version, devices })
     }
@@ -77,4 +85,21 @@ impl Driver {
         let count = self.devices;
         if ordinal < count { Ok(()) } else { Err(CudaError::NoDevice { ordinal, count }) }
     }
+}
+
+#[cfg(feature = "compile")]
+fn stand_in(name: &OsString) -> Result<Driver, CudaError> {
+    use super::stand_in;
+
+    let calls = stand_in::named(name).ok_or_else(|| CudaError::UnknownDriver {
+        name: name.to_string_lossy().into_owned(),
+        known: format!("unset it, or choose one of {}", stand_in::known()),
+    })?;
+    Driver::with(calls)
+}
+
+#[cfg(not(feature = "compile"))]
+fn stand_in(name: &OsString) -> Result<Driver, CudaError> {
+    let name = name.to_string_lossy().into_owned();
+    Err(CudaError::UnknownDriver { name, known: "unset it: this program was built without stand-ins".to_owned() })
 }

@@ -50,9 +50,19 @@ pub struct CudaOptions {
     pub units: Option<usize>,
 }
 
+/// Limits of waits after which a launch is given up: some waits may each take long before one gives up.
+const WAITS_OF_A_LAUNCH: u32 = 6;
+
+impl CudaOptions {
+    /// For waits that give up after `wait_limit`, and launches that are given up after a multiple of it.
+    pub fn waiting(wait_limit: Duration) -> Self {
+        Self { wait_limit, launch_limit: wait_limit.saturating_mul(WAITS_OF_A_LAUNCH), units: None }
+    }
+}
+
 impl Default for CudaOptions {
     fn default() -> Self {
-        Self { wait_limit: Duration::from_secs(10), launch_limit: Duration::from_secs(60), units: None }
+        Self::waiting(Duration::from_secs(10))
     }
 }
 
@@ -180,7 +190,7 @@ impl CudaSession {
         }
         check_entries(code, &launches)?;
         let context = Context::new(driver, ordinal)?;
-        let image = CodeImage { cubin: &code.cubin, kernel_ir: Some(&code.kernel_ir) };
+        let image = CodeImage { cubin: &code.cubin, kernel_ir: Some((code.target, &code.kernel_ir)) };
         let module = Module::load(&context, image)?;
         let shape = Shape::new(launches, &device, code);
         for launch in &shape.launches {
