@@ -35,16 +35,16 @@ const TEST_CALLER: &str = "extern \"C\" __device__ float twice(float);\n\
 const TEST_CALLEE: &str = "extern \"C\" __device__ float twice(float a) { return a + a; }\n";
 const LINK_TARGET: Target = Target::Sm90a;
 
-/// Downloads the tools.
-pub fn fetch(text: &mut String) -> Result<(), CliError> {
+/// Downloads the tools, and says where to.
+pub fn fetch(text: &mut String) -> Result<Value, CliError> {
     let nowhere = "there is no folder to fetch into: set HOME or XDG_CACHE_HOME";
     let folder = Surroundings::of_process().fetched().ok_or_else(|| CliError::Usage(nowhere.to_owned()))?;
-    let done = match fetch::fetch(&folder, Path::new("python3"))? {
-        Fetched::New => "fetched into",
-        Fetched::AlreadyThere => "already in",
+    let (done, is_new) = match fetch::fetch(&folder, Path::new("python3"))? {
+        Fetched::New => ("fetched into", true),
+        Fetched::AlreadyThere => ("already in", false),
     };
     let _ = writeln!(text, "CUDA's tools: {done} {}", folder.display());
-    Ok(())
+    Ok(json!({"folder": folder.display().to_string(), "new": is_new}))
 }
 
 /// Looks for the tools and tries them. Clears `passed` where one is there and does not work.
@@ -52,21 +52,22 @@ pub fn device_tools(text: &mut String, passed: &mut bool) -> DeviceTools {
     let found = Nvrtc::locate();
     let nvrtc = match &found {
         Ok(found) => nvrtc(found, text, passed),
-        Err(error) => absent("NVRTC", error.to_string(), text),
+        Err(error) => absent(error.to_string(), text),
     };
     let linker = match Linker::locate() {
         Ok(linker) => linked(linker, found.ok(), text, passed),
-        Err(error @ LinkError::Absent(_)) => absent("nvJitLink", error.to_string(), text),
+        Err(error @ LinkError::Absent(_)) => absent(error.to_string(), text),
         Err(error @ (LinkError::Open(_) | LinkError::Call { .. })) => {
             *passed = false;
-            absent("nvJitLink", error.to_string(), text)
+            absent(error.to_string(), text)
         }
     };
     DeviceTools { nvrtc, linker, nvdisasm: nvdisasm(text, passed) }
 }
 
-fn absent(name: &str, reason: String, text: &mut String) -> Value {
-    let _ = writeln!(text, "{name}: {reason}");
+/// `reason` names the tool.
+fn absent(reason: String, text: &mut String) -> Value {
+    let _ = writeln!(text, "{reason}");
     json!({"found": false, "version": null, "path": null, "reason": reason})
 }
 
@@ -118,7 +119,7 @@ fn linked(linker: Linker, nvrtc: Option<Nvrtc>, text: &mut String, passed: &mut 
 fn nvdisasm(text: &mut String, passed: &mut bool) -> Value {
     let path = match disassembler() {
         Ok(path) => path,
-        Err(error) => return absent("nvdisasm", error.to_string(), text),
+        Err(error) => return absent(error.to_string(), text),
     };
     let version = version_of(path);
     *passed &= version.is_ok();

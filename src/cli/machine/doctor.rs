@@ -43,9 +43,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     let mut text = String::new();
     let mut passed = true;
-    if arguments.fetch_cuda {
-        fetch(&mut text)?;
-    }
+    let fetched = if arguments.fetch_cuda { fetch(&mut text)? } else { Value::Null };
     let tools = device_tools(&mut text, &mut passed);
     let driver = driver(&mut text, &mut passed);
     let compiler = match compiler_identity() {
@@ -64,7 +62,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         writeln!(text, "devices: reference, host and emulator always; text with a C++ compiler; cuda:N with a driver");
     let _ = writeln!(text, "not yet run on a GPU: the launch path; its programs run on emulator and text");
     let value = json!({
-        "passed": passed, "nvrtc": tools.nvrtc, "linker": tools.linker, "nvdisasm": tools.nvdisasm, "driver": driver, "cpp_compiler": compiler, "threads": threads,
+        "passed": passed, "fetched": fetched, "nvrtc": tools.nvrtc, "linker": tools.linker, "nvdisasm": tools.nvdisasm, "driver": driver, "cpp_compiler": compiler, "threads": threads,
         "never_run_on_a_gpu": ["cuda launch path"]
     });
     output.result("doctor", &value, &text);
