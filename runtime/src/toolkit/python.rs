@@ -30,7 +30,7 @@ pub(super) fn environments_in(parent: &Path) -> Vec<PathBuf> {
     environments
 }
 
-/// The folders in which `interpreter` looks for packages; none if it cannot be asked.
+/// The folders of packages in which `interpreter` looks, those of its own modules left out; none if it cannot be asked.
 pub(super) fn packages_known_to(interpreter: &Path) -> Vec<PathBuf> {
     let ask = || -> Option<String> {
         let directory = TemporaryDirectory::new().ok()?;
@@ -42,7 +42,14 @@ pub(super) fn packages_known_to(interpreter: &Path) -> Vec<PathBuf> {
         }
     };
     let told = ask().unwrap_or_default();
-    told.lines().map(PathBuf::from).filter(|folder| folder.is_absolute() && folder.is_dir()).collect()
+    let folders = told.lines().map(PathBuf::from).filter(|folder| folder.is_absolute() && folder.is_dir());
+    folders.filter(|folder| holds_packages(folder)).collect()
+}
+
+/// Whether packages are installed in `folder`: it is named so, or has the vendor's.
+fn holds_packages(folder: &Path) -> bool {
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    name.ends_with("-packages") || folder.join("nvidia").is_dir()
 }
 
 fn folders_in(parent: &Path) -> Vec<PathBuf> {

@@ -116,15 +116,17 @@ mod tests {
             "libraries",
             "active/lib/python3.12/site-packages",
             "active/lib/python3.9/site-packages",
-            "asked",
+            "asked/site-packages",
             "opt/a/.venv/lib/python3.11/site-packages",
             "opt/b/.venv/lib/python3.10/site-packages",
         ];
         let mut roots: Vec<PathBuf> = roots.iter().map(|name| folder(base, name)).collect();
         roots.push(base.join("absent"));
         let interpreter = base.join("python3");
-        let script =
-            format!("#!/bin/sh\ntouch {0}/was-asked\necho\necho relative\necho {0}/asked\n", base.path().display());
+        let script = format!(
+            "#!/bin/sh\ntouch {0}/was-asked\necho\necho relative\necho {0}/asked\necho {0}/asked/site-packages\n",
+            base.path().display()
+        );
         fs::write(&interpreter, script).expect("the script can be written");
         fs::set_permissions(&interpreter, fs::Permissions::from_mode(0o755)).expect("the script is ours");
         let surroundings = Surroundings {
@@ -156,7 +158,10 @@ mod tests {
         let before: Vec<PathBuf> = surroundings.roots().filter(|root| root.starts_with(base.path())).take(9).collect();
         assert_eq!(before, expected[..9]);
         assert!(!base.join("was-asked").exists());
-        assert!(surroundings.roots().any(|root| root == base.join("asked")) && base.join("was-asked").exists());
+        assert!(
+            surroundings.roots().any(|root| root == base.join("asked/site-packages"))
+                && base.join("was-asked").exists()
+        );
     }
 
     #[test]
