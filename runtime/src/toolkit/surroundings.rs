@@ -41,11 +41,12 @@ impl Surroundings {
     /// Those of this process.
     pub fn of_process() -> Self {
         let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let cache = folder("XDG_CACHE_HOME").filter(|folder| folder.is_absolute());
         let libraries = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
         Self {
             only: folder(ONLY),
             starts: [env::current_dir(), env::current_exe()].into_iter().flatten().collect(),
-            cache: folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache"))),
+            cache: cache.or_else(|| Some(folder("HOME")?.join(".cache"))),
             toolkits: ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(folder).collect(),
             libraries: env::split_paths(&libraries).filter(|folder| folder.is_absolute()).collect(),
             environment: folder("VIRTUAL_ENV"),
