@@ -29,6 +29,7 @@ use warpweave_runtime::cubin::{CubinError, CubinInfo};
 use warpweave_runtime::gates::REGISTERS_PER_MULTIPROCESSOR;
 use warpweave_runtime::session::TensorNames;
 use warpweave_runtime::target::Target;
+use warpweave_runtime::toolkit::NoLinker;
 
 use crate::compiler::{CompileError, CompileOptions, Prepared, kernels};
 use crate::device_compiler::{DeviceCompileError, DeviceCompiler, ProgramCode, compile_program};
@@ -163,6 +164,8 @@ pub struct CompiledCode {
     pub registers: u32,
     /// Bytes of local memory that a thread uses: not 0 where registers were spilled.
     pub local_bytes: u32,
+    /// Why units were compiled as one that would have been linked.
+    pub unlinked: Option<NoLinker>,
 }
 
 impl Build {
@@ -436,13 +439,12 @@ pub fn device_code(
     program: &Program,
     compiler: &dyn DeviceCompiler,
 ) -> Result<CompiledCode, BuildError> {
-    let ProgramCode { cubin, units } = compile_program(program, UnitSize::default(), target, compiler)?;
+    let ProgramCode { cubin, units, unlinked } = compile_program(program, UnitSize::default(), target, compiler)?;
     let info = CubinInfo::read(&cubin)?;
-    let (mut registers, mut local_bytes) = (0, 0);
+    let (mut registers, local_bytes) = (0, info.local_bytes());
     for name in entry_names(program) {
         let entry = info.entry(&name).ok_or(CubinError::Damaged("it lacks an entry"))?;
         registers = registers.max(entry.registers);
-        local_bytes = local_bytes.max(entry.stack_bytes).max(entry.frame_bytes);
     }
     if program.threads.saturating_mul(registers) > REGISTERS_PER_MULTIPROCESSOR {
         return Err(BuildError::Registers { target, threads: program.threads, registers });
@@ -458,5 +460,5 @@ pub fn device_code(
         // Code of one major version loads with every driver of that version.
         minimum_driver: (compiler.version().0, 0),
     };
-    Ok(CompiledCode { code, units, registers, local_bytes })
+    Ok(CompiledCode { code, units, registers, local_bytes, unlinked })
 }

@@ -61,6 +61,8 @@ pub struct KernelPrice {
     pub priced_all: Option<f64>,
     /// Registers of a thread of the entry that runs it.
     pub registers: u32,
+    /// Bytes of local memory of its own that a thread uses in it: not 0 where registers were spilled.
+    pub local_bytes: u32,
     /// What a stream takes between such an rTask and the next; `None` as [`dispatch_cycles`] has it.
     pub dispatch: Option<Dispatch>,
 }
@@ -121,6 +123,7 @@ pub fn price_kernels(
             searched_all: 0.0,
             priced_all: Some(0.0),
             registers: info.entry(&entry_of(*runner, kernel)).map_or(0, |entry| entry.registers),
+            local_bytes: info.frame_bytes(&function_of(*runner, kernel)).unwrap_or(0),
             dispatch: None,
         });
         let (own, tasks) = (microseconds(price), f64::from(operator.tasks()));
@@ -209,6 +212,14 @@ fn calls(tables: &Tables, bindings: &Arena<OperatorId, Binding>) -> BTreeMap<(u3
 fn entry_of(runner: Runner, kernel: u32) -> String {
     match runner {
         Runner::Stream => ENTRY_NAME.to_owned(),
+        Runner::Node => node_name(kernel),
+    }
+}
+
+/// The function whose frame is the kernel's own.
+fn function_of(runner: Runner, kernel: u32) -> String {
+    match runner {
+        Runner::Stream => format!("k{kernel}"),
         Runner::Node => node_name(kernel),
     }
 }

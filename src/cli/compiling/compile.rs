@@ -277,6 +277,9 @@ impl Watcher<CliError> for Maker<'_> {
         if let Some(judged) = judged.filter(|judged| judged.local_bytes > 0) {
             output.note(&format!("{target}: a thread uses {} bytes of local memory: slow", judged.local_bytes));
         }
+        if let Some(reason) = judged.and_then(|judged| judged.unlinked.as_ref()) {
+            output.note(&format!("{target}: compiled as one unit, other code than where units are linked: {reason}"));
+        }
         let step = self.build.model.training.as_ref().map(|record| StepFacts::of(part, self.build, record));
         if let Some(step) = &step {
             output.note(&format!("{target}: {}", step.memory));
@@ -438,6 +441,7 @@ fn record(part: &TargetPart, judged: Option<&CompiledCode>, taken: Taken, step: 
         "plan_seconds": taken.planned().as_secs_f64(), "partition_seconds": taken.partition.as_secs_f64(),
         "schedule_seconds": taken.schedule.as_secs_f64(),
         "code_units": judged.map(|judged| judged.units),
+        "unlinked": judged.and_then(|judged| Some(judged.unlinked.as_ref()?.to_string())),
         "code_seconds": judged.map(|_| taken.compile.as_secs_f64())
     })
 }

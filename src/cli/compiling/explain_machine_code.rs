@@ -104,6 +104,9 @@ fn kernels(name: &str, part: &TargetPart, priced: &PricedCode) -> String {
             code / priced.searched
         );
     }
+    for kernel in priced.kernels.iter().filter(|kernel| kernel.local_bytes > 0) {
+        let _ = writeln!(text, "  k{} uses {} bytes of local memory a thread: slow", kernel.kernel, kernel.local_bytes);
+    }
     if unknown > 0 {
         let _ = writeln!(text, "  {unknown} kernels have no price by their code");
     }
@@ -177,6 +180,7 @@ fn kernel_figures(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) 
         "search_microseconds_of_all": kernel.searched_all,
         "code_microseconds_of_all": kernel.priced_all,
         "registers": kernel.registers,
+        "local_bytes": kernel.local_bytes,
         "dispatch_cycles": kernel.dispatch.map(|dispatch| dispatch.behind_stores),
         "dispatch_cycles_behind_data": kernel.dispatch.map(|dispatch| dispatch.behind_data),
     });

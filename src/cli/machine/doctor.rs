@@ -5,17 +5,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use warpweave::calibrate::{DeviceStopwatch, Reading, ThreadStopwatch, calibrate, calibrate_processor, processor_base};
-use warpweave::runtime::cubin::CubinInfo;
 use warpweave::runtime::cuda::Driver;
 use warpweave::runtime::json::{Value, json};
-use warpweave::runtime::nvrtc::{Nvrtc, UnitKind};
 use warpweave::runtime::session::{Device, SessionError};
-use warpweave::runtime::target::Target;
 use warpweave::runtime::text::compiler_identity;
-use warpweave::{DeviceArch, DeviceCompiler, InProcess, write_arch};
+use warpweave::{DeviceArch, write_arch};
 
+use super::device_tools::{device_tools, fetch};
 use crate::cli::arguments::program::child_compiler;
-use crate::cli::compiling::device_compile::ChildProcess;
 use crate::cli::error::{CliError, Passed};
 use crate::cli::output::Output;
 use crate::cli::output_paths;
@@ -29,13 +26,14 @@ pub struct Arguments {
     /// The device to measure: host or cuda:N
     #[arg(long, default_value_t = Device::Cuda(0), requires = "calibrate")]
     device: Device,
+    /// Downloads NVRTC, nvJitLink and nvdisasm with python3 -m pip, in pinned versions, into warpweave/cuda of the cache folder:
+    /// XDG_CACHE_HOME, or .cache in the home folder
+    #[arg(long, conflicts_with = "calibrate")]
+    fetch_cuda: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
 }
-
-const TEST_KERNEL: &str = "extern \"C\" __global__ void k(float* a) { a[threadIdx.x] *= 2.0f; }\n";
-const TEST_TARGETS: [Target; 2] = [Target::Sm80, Target::Sm90a];
 
 /// Runs the command. It fails only where something is there and does not work.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
@@ -45,7 +43,8 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     let mut text = String::new();
     let mut passed = true;
-    let nvrtc = nvrtc(&mut text, &mut passed);
+    let fetched = if arguments.fetch_cuda { fetch(&mut text)? } else { Value::Null };
+    let tools = device_tools(&mut text, &mut passed);
     let driver = driver(&mut text, &mut passed);
     let compiler = match compiler_identity() {
         Ok(identity) => {
@@ -63,7 +62,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         writeln!(text, "devices: reference, host and emulator always; text with a C++ compiler; cuda:N with a driver");
     let _ = writeln!(text, "not yet run on a GPU: the launch path; its programs run on emulator and text");
     let value = json!({
-        "passed": passed, "nvrtc": nvrtc, "driver": driver, "cpp_compiler": compiler, "threads": threads,
+        "passed": passed, "fetched": fetched, "nvrtc": tools.nvrtc, "linker": tools.linker, "nvdisasm": tools.nvdisasm, "driver": driver, "cpp_compiler": compiler, "threads": threads,
         "never_run_on_a_gpu": ["cuda launch path"]
     });
     output.result("doctor", &value, &text);
@@ -115,31 +114,6 @@ fn written(
     let value = json!({"file": path.display().to_string(), "readings": records, "assumed": assumed});
     output.result("doctor", &value, &text);
     Ok(readings.iter().all(|reading| reading.now.is_some()))
-}
-
-fn nvrtc(text: &mut String, passed: &mut bool) -> Value {
-    let found = match Nvrtc::locate() {
-        Ok(found) => found,
-        Err(error) => {
-            let _ = writeln!(text, "NVRTC: {error}");
-            return json!({"found": false, "reason": error.to_string()});
-        }
-    };
-    let (major, minor) = InProcess(found).version();
-    let _ = writeln!(text, "NVRTC: {major}.{minor}");
-    let mut compiled = Vec::new();
-    for target in TEST_TARGETS {
-        let result =
-            ChildProcess::new(&found).compile(TEST_KERNEL, target, UnitKind::Whole).map_err(|error| error.to_string());
-        let result = result.and_then(|cubin| CubinInfo::read(&cubin).map_err(|error| error.to_string()));
-        let _ = match &result {
-            Ok(_) => writeln!(text, "  compiles a test kernel for {target}"),
-            Err(error) => writeln!(text, "  does not compile a test kernel for {target}: {error}"),
-        };
-        *passed &= result.is_ok();
-        compiled.push(json!({"target": target.to_string(), "compiles": result.is_ok(), "reason": result.err()}));
-    }
-    json!({"found": true, "version": format!("{major}.{minor}"), "test_kernel": compiled})
 }
 
 fn driver(text: &mut String, passed: &mut bool) -> Value {
