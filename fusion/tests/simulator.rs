@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use recorded::{Edge, EdgeTime, edges};
 use sketch::Sketch;
-use warpweave_fusion::schedule::dependence::costs::SyncCosts;
+use warpweave_fusion::cost::sync::SyncCosts;
 use warpweave_fusion::schedule::simulation::{Launch, kernel_sequence};
 
 /// How far a prediction may be from a measurement.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::gpu::GpuPrices;
 use warpweave_fusion::partition::search::FusionLevel;
 use warpweave_graph::TensorProgram;
 use warpweave_runtime::cuda::{CudaOptions, CudaSession, DeviceInfo, Driver, ResidentContext};
@@ -15,6 +15,7 @@ use crate::device_compiler::DeviceCompiler;
 use crate::microbench::Bench;
 use crate::model::Model;
 use crate::open::{OpenError, device_target};
+use crate::prices;
 use crate::random_inputs::random_inputs;
 use crate::tune::median;
 
@@ -40,11 +41,10 @@ impl<'a> DeviceStopwatch<'a> {
         Ok(Self { compiler, device, target, _context: context })
     }
 
-    /// What is known of the device before anything is measured: its own attributes, and the constants of its generation.
-    pub fn base(&self) -> GpuArch {
-        let (major, _) = self.device.capability;
-        let base = if major < 9 { GpuArch::a100() } else { GpuArch::h200() };
-        base.with_attributes(self.device.multiprocessors as usize, self.device.shared_bytes as usize)
+    /// What is known of the device before anything is measured: the constants of its product or of its generation, with its own
+    /// attributes.
+    pub fn base(&self) -> GpuPrices {
+        prices::of_gpu(&self.device)
     }
 }
 

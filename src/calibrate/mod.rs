@@ -19,6 +19,7 @@ pub use processor::{
 };
 
 use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::gpu::GpuPrices;
 
 use crate::open::OpenError;
 
@@ -43,7 +44,7 @@ pub struct Reading {
 
 /// A device's constants, measured as far as probes go.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Calibration<A = GpuArch> {
+pub struct Calibration<A = GpuPrices> {
     /// The constants.
     pub arch: A,
     /// The probes, in order.
@@ -51,20 +52,21 @@ pub struct Calibration<A = GpuArch> {
 }
 
 /// Replaces the constants of `base` by what `stopwatch` measures.
-pub fn calibrate(base: GpuArch, stopwatch: &mut dyn Stopwatch) -> Result<Calibration, OpenError> {
-    let mut arch = base;
+pub fn calibrate(base: GpuPrices, stopwatch: &mut dyn Stopwatch) -> Result<Calibration, OpenError> {
+    let mut prices = base.clone();
+    let (base, arch) = (&base.arch, &mut prices.arch);
     let mut readings = Vec::new();
     for probe in Probe::ALL {
-        let microseconds = least_times(|size| stopwatch.microseconds(&probe.trial(&base, size)))?;
-        let work = probe.work(&base, Size::Large) - probe.work(&base, Size::Small);
-        let before = probe.constant(&mut arch).value;
-        let now = slope(microseconds).map(|slope| probe.value(&arch, work, slope));
+        let microseconds = least_times(|size| stopwatch.microseconds(&probe.trial(base, size)))?;
+        let work = probe.work(base, Size::Large) - probe.work(base, Size::Small);
+        let before = probe.constant(arch).value;
+        let now = slope(microseconds).map(|slope| probe.value(arch, work, slope));
         if let Some(now) = now {
-            *probe.constant(&mut arch) = GpuArch::measured(now);
+            *probe.constant(arch) = GpuArch::measured(now);
         }
         readings.push(Reading { constant: probe.name(), microseconds, before, now });
     }
-    Ok(Calibration { arch, readings })
+    Ok(Calibration { arch: prices, readings })
 }
 
 /// Most times that a trial in two sizes is repeated.

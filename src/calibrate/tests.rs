@@ -1,4 +1,5 @@
 use warpweave_fusion::cost::arch::{GpuArch, Provenance};
+use warpweave_fusion::cost::gpu::GpuProduct;
 use warpweave_graph::reference::evaluate;
 use warpweave_graph::{ElementType, Tensor};
 
@@ -40,17 +41,17 @@ impl Stopwatch for Made {
 
 #[test]
 fn slopes_give_the_constants_whatever_a_launch_takes() {
-    let base = GpuArch::h200();
-    let calibration = calibrate(base, &mut Made::of(&base)).expect("nothing fails");
+    let base = GpuProduct::H200.prices();
+    let calibration = calibrate(base.clone(), &mut Made::of(&base.arch)).expect("nothing fails");
     assert_eq!(calibration.readings.len(), Probe::ALL.len());
-    let mut arch = calibration.arch;
+    let mut arch = calibration.arch.arch;
     for (probe, reading) in Probe::ALL.into_iter().zip(calibration.readings) {
         let now = reading.now.expect("every slope is above 0");
         assert!((now / reading.before - 3.0).abs() < 1e-6, "{reading:?}");
         let constant = *probe.constant(&mut arch);
         assert_eq!((constant.value, constant.provenance), (now, Provenance::Measured));
     }
-    assert_eq!(arch.cache_bytes, base.cache_bytes);
+    assert_eq!(arch.cache_bytes, base.arch.cache_bytes);
     assert!(arch.is_sound());
 }
 
@@ -62,8 +63,8 @@ fn what_does_not_get_slower_measures_nothing() {
             Ok(7.0)
         }
     }
-    let base = GpuArch::h200();
-    let calibration = calibrate(base, &mut Constant).expect("nothing fails");
+    let base = GpuProduct::H200.prices();
+    let calibration = calibrate(base.clone(), &mut Constant).expect("nothing fails");
     assert_eq!(calibration.arch, base);
     assert!(calibration.readings.iter().all(|reading| reading.now.is_none()));
 }

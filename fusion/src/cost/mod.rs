@@ -6,9 +6,11 @@ pub mod bound;
 pub mod counts;
 pub mod cpu;
 pub mod estimate;
+pub mod gpu;
 pub mod host;
 pub mod instructions;
 pub mod recorded;
+pub mod sync;
 pub mod timings;
 pub mod traffic;
 

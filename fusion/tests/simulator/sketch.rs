@@ -1,6 +1,6 @@
 //! Plans written down by hand.
 
-use warpweave_fusion::schedule::dependence::costs::SyncCosts;
+use warpweave_fusion::cost::sync::SyncCosts;
 use warpweave_fusion::schedule::simulation::simulate_with;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_plan::plan::{Counter, CounterId, OperatorId};

@@ -11,6 +11,7 @@ mod fit;
 mod graph;
 mod launches;
 mod memory;
+mod probes;
 mod session;
 mod stamps;
 
@@ -19,5 +20,6 @@ pub use clocks::{ClocksError, GpuClocks};
 pub use driver::{DeviceInfo, Driver};
 pub use error::CudaError;
 pub use memory::ResidentContext;
+pub use probes::clock_mhz;
 pub use session::{CudaOptions, CudaSession};
 pub use stamps::{Stamp, StampedLaunch, stamps};

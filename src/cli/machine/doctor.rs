@@ -82,7 +82,8 @@ fn calibrated(path: &Path, device: Device, output: &Output) -> Result<Passed, Cl
             let compiler = child_compiler().map_err(|reason| CliError::NoDevice { device, reason })?;
             let mut stopwatch = DeviceStopwatch::new(compiler.as_ref(), ordinal)?;
             let found = calibrate(stopwatch.base(), &mut stopwatch)?;
-            written(path, device, &found.readings, (found.arch.into(), found.arch.assumptions()), output)
+            let assumed = found.arch.assumptions();
+            written(path, device, &found.readings, (found.arch.into(), assumed), output)
         }
         Device::Reference | Device::Emulator | Device::Text => {
             let text = format!("{device} has no constants to measure; give --device host or cuda:N");

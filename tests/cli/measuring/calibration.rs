@@ -4,6 +4,7 @@ use std::fs;
 
 use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::fusion::cost::cpu::{CpuArch, CpuKind};
+use warpweave::fusion::cost::gpu::{GpuPrices, GpuProduct};
 use warpweave::runtime::json::{self, Value};
 use warpweave::{DeviceArch, read_arch, write_arch};
 
@@ -13,14 +14,36 @@ use crate::support::tool::{Folder, fail, model, succeed, tool};
 fn constants_come_from_a_file() {
     let folder = Folder::new();
     let path = folder.join("a100.json");
-    write_arch(&path, GpuArch::a100()).expect("the folder is there");
-    assert_eq!(read_arch(&path).expect("it was just written"), DeviceArch::Gpu(GpuArch::a100()));
+    let a100 = GpuProduct::A100With40Gb.prices();
+    write_arch(&path, a100.clone()).expect("the folder is there");
+    let DeviceArch::Gpu(read) = read_arch(&path).expect("it was just written") else { panic!("it is of a GPU") };
+    assert_eq!((read.arch, read.sync, read.priced_for().as_str()), (a100.arch, a100.sync, "a100.json"));
     let (model, path) = (model("dlrm", "torchscript.onnx"), path.display().to_string());
     let units = |arguments: &[&str]| {
         let explained = succeed(&[&["explain", &model, "--plan"], arguments].concat());
         explained["units"].as_u64().expect("a plan has units")
     };
     assert_eq!((units(&[]), units(&["--arch", &path])), (132, 108));
+    let explained = succeed(&["explain", &model, "--plan", "--arch", &path]);
+    assert_eq!(explained["priced_for"], "a100.json");
+    assert_eq!(succeed(&["explain", &model])["priced_for"], "NVIDIA H200, built-in constants");
+}
+
+#[test]
+fn files_without_costs_of_waiting_have_those_of_their_generation() {
+    let folder = Folder::new();
+    let path = folder.join("old.json");
+    for product in [GpuProduct::A100With40Gb, GpuProduct::H200] {
+        let prices = product.prices();
+        write_arch(&path, prices.clone()).expect("the folder is there");
+        let text = fs::read_to_string(&path).expect("it was just written");
+        let mut old: Value = json::from_str(&text).expect("it is JSON");
+        assert!(old.as_object_mut().expect("it is an object").remove("sync").is_some());
+        fs::write(&path, old.to_string()).expect("the folder is there");
+        let DeviceArch::Gpu(read) = read_arch(&path).expect("it has all else") else { panic!("it is of a GPU") };
+        assert_eq!((read.arch, read.sync), (prices.arch, prices.sync), "{product}");
+        fs::remove_file(&path).expect("it was just written");
+    }
 }
 
 #[test]
@@ -31,9 +54,14 @@ fn a_file_of_something_else_is_refused() {
     let name = path.display().to_string();
     let command = ["explain", &model, "--arch", &name];
     assert!(fail(2, "arch", &command).contains("check the path"));
-    let none = GpuArch { step_microseconds: GpuArch::measured(0.0), ..GpuArch::h200() };
-    write_arch(&path, none).expect("the folder is there");
-    assert!(fail(2, "arch", &command).contains("--calibrate"));
+    let h200 = || GpuProduct::H200.prices();
+    let none = GpuArch { step_microseconds: GpuArch::measured(0.0), ..h200().arch };
+    let mut falling = h200().sync;
+    falling.exchange.value[1].0 = 1;
+    for wrong in [GpuPrices { arch: none, ..h200() }, GpuPrices { sync: falling, ..h200() }] {
+        write_arch(&path, wrong).expect("the folder is there");
+        assert!(fail(2, "arch", &command).contains("--calibrate"));
+    }
     fs::write(&path, "[1, 2]").expect("the folder is there");
     assert!(fail(2, "arch", &command).contains("--calibrate"));
 }
