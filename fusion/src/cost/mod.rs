@@ -5,6 +5,7 @@ pub mod arithmetic;
 pub mod bound;
 pub mod counts;
 pub mod cpu;
+pub mod edges;
 pub mod estimate;
 pub mod gpu;
 pub mod host;

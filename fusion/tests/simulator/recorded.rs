@@ -4,28 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
-
-/// The time of an exchange or a launch on a device.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
-pub struct EdgeTime {
-    pub edge: Edge,
-    /// Units that take part, where the number matters.
-    pub units: Option<usize>,
-    pub microseconds: f64,
-}
-
-/// What takes a unit from one rTask to a dependent one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Edge {
-    Barrier,
-    Signal,
-    SignalChain,
-    StreamLaunch,
-    GraphLaunch,
-    GraphNode,
-    ProgrammaticNode,
-}
+pub use warpweave_fusion::cost::edges::{Edge, EdgeTime};
 
 #[derive(Deserialize)]
 struct Lab {

@@ -50,6 +50,11 @@ impl Sketch {
         self.polled(&Polls::default(), kinds)
     }
 
+    /// The same by these costs.
+    pub fn microseconds_with(&self, kinds: &[f64], costs: &SyncCosts) -> f64 {
+        simulate_with(&self.segment, &Polls::default(), costs, &|task| kinds[task.operator.index()]).makespan
+    }
+
     /// The same where rTasks poll what others write.
     pub fn polled(&self, polls: &Polls, kinds: &[f64]) -> f64 {
         simulate_with(&self.segment, polls, &SyncCosts::h200(), &|task| kinds[task.operator.index()]).makespan

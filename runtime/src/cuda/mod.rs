@@ -20,6 +20,6 @@ pub use clocks::{ClocksError, GpuClocks};
 pub use driver::{DeviceInfo, Driver};
 pub use error::CudaError;
 pub use memory::ResidentContext;
-pub use probes::clock_mhz;
+pub use probes::{EmptyBlocks, EmptyKernels, NodeKind, clock_mhz};
 pub use session::{CudaOptions, CudaSession};
-pub use stamps::{Stamp, StampedLaunch, stamps};
+pub use stamps::{LaunchData, Stamp, StampedLaunch, StampedProgram};

@@ -3,13 +3,18 @@
 #![expect(unsafe_code, reason = "calls into the CUDA driver")]
 
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
+use std::time::{Duration, Instant};
 
-use cudarc::driver::result;
+use cudarc::driver::{result, sys};
 
 use super::driver::{Driver, check};
 use super::error::CudaError;
 use super::fit::allow_shared_bytes;
 use super::memory::{Buffer, Context, Event, Module, Stream};
+
+/// After how long a launch is given up.
+const LAUNCH_LIMIT: Duration = Duration::from_secs(20);
 
 /// A launch of an entry that takes stamps, data, their number and a number of rounds, and writes [`STAMP_WORDS`] words a
 /// block.
@@ -29,6 +34,17 @@ pub struct StampedLaunch<'a> {
     pub elements: usize,
     /// How often each block goes round.
     pub rounds: u32,
+    /// What a launch finds in the data.
+    pub data: LaunchData,
+}
+
+/// What a launch finds in its data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LaunchData {
+    /// What the launch before it has left; zeros at first.
+    Kept,
+    /// Zeros.
+    Zeroed,
 }
 
 /// What a block took.
@@ -42,19 +58,78 @@ pub struct Stamp {
     pub cycles: u64,
 }
 
-/// The stamps of all blocks of the last of `launches` equal launches on device `ordinal`, those before it being for warmth.
-pub fn stamps(ordinal: u32, cubin: &[u8], launch: &StampedLaunch, launches: usize) -> Result<Vec<Stamp>, CudaError> {
-    let device = Driver::open()?.handle(ordinal)?;
-    let _context = Context::new(device)?;
-    let module = Module::load(cubin)?;
-    let function = module.function(launch.entry)?;
-    allow_shared_bytes(function, launch.shared_bytes as u32)?;
-    let stream = Stream::new()?;
-    let written = Buffer::zeroed(launch.blocks * size_of::<[u64; 3]>())?;
-    let data = Buffer::zeroed(4 * launch.elements.max(launch.blocks * launch.threads).max(2048))?;
-    let (mut address, mut data_address) = (written.address(), data.address());
-    let (mut elements, mut rounds) = (launch.elements as u64, launch.rounds);
-    for _ in 0..launches.max(1) {
+/// A loaded program whose entries stamp what their blocks take.
+pub struct StampedProgram {
+    /// Dropped unless a launch did not end: freeing what it uses would wait for it.
+    loaded: ManuallyDrop<Loaded>,
+    is_lost: std::cell::Cell<bool>,
+}
+
+struct Loaded {
+    module: Module,
+    stream: Stream,
+    /// Last, so that all else is freed while it is there.
+    _context: Context,
+}
+
+impl StampedProgram {
+    /// Loads code, which has been read as a cubin, on device `ordinal`.
+    pub fn load(ordinal: u32, cubin: &[u8]) -> Result<Self, CudaError> {
+        let device = Driver::open()?.handle(ordinal)?;
+        let context = Context::new(device)?;
+        let loaded = Loaded { module: Module::load(cubin)?, stream: Stream::new()?, _context: context };
+        Ok(Self { loaded: ManuallyDrop::new(loaded), is_lost: false.into() })
+    }
+
+    /// The stamps of all blocks of the last of `launches` equal launches, those before it being for warmth.
+    pub fn stamps(&self, launch: &StampedLaunch<'_>, launches: usize) -> Result<Vec<Stamp>, CudaError> {
+        let memory = ManuallyDrop::new(self.memory(launch)?);
+        let done = (0..launches.max(1)).try_for_each(|_| self.launch(launch, &memory)).and_then(|()| {
+            let mut words = vec![[0u64; 3]; launch.blocks];
+            memory.stamps.read(0, bytemuck::cast_slice_mut(&mut words))?;
+            Ok(words.into_iter().map(|[start, end, cycles]| Stamp { start, end, cycles }).collect())
+        });
+        self.free(memory);
+        done
+    }
+
+    /// Keeps the device busy with such launches for at least so long.
+    pub fn spin(&self, launch: &StampedLaunch<'_>, least: Duration) -> Result<(), CudaError> {
+        let memory = ManuallyDrop::new(self.memory(launch)?);
+        let start = Instant::now();
+        let mut done = Ok(());
+        while done.is_ok() && start.elapsed() < least {
+            done = self.launch(launch, &memory);
+        }
+        self.free(memory);
+        done
+    }
+
+    fn memory(&self, launch: &StampedLaunch<'_>) -> Result<Memory, CudaError> {
+        if self.is_lost.get() {
+            return Err(CudaError::Poisoned);
+        }
+        let function = self.loaded.module.function(launch.entry)?;
+        allow_shared_bytes(function, launch.shared_bytes as u32)?;
+        let stamps = Buffer::zeroed(launch.blocks * size_of::<[u64; 3]>())?;
+        let data = Buffer::zeroed(4 * launch.elements.max(launch.blocks * launch.threads).max(2048))?;
+        Ok(Memory { function, stamps, data })
+    }
+
+    fn free(&self, memory: ManuallyDrop<Memory>) {
+        if !self.is_lost.get() {
+            drop(ManuallyDrop::into_inner(memory));
+        }
+    }
+
+    /// Launches once and waits for the end.
+    fn launch(&self, launch: &StampedLaunch<'_>, memory: &Memory) -> Result<(), CudaError> {
+        match launch.data {
+            LaunchData::Kept => {}
+            LaunchData::Zeroed => memory.data.zero()?,
+        }
+        let (mut address, mut data_address) = (memory.stamps.address(), memory.data.address());
+        let (mut elements, mut rounds) = (launch.elements as u64, launch.rounds);
         let mut parameters = [
             (&raw mut address).cast::<c_void>(),
             (&raw mut data_address).cast(),
@@ -62,26 +137,53 @@ pub fn stamps(ordinal: u32, cubin: &[u8], launch: &StampedLaunch, launches: usiz
             (&raw mut rounds).cast(),
         ];
         // SAFETY: the entry takes two addresses, a 64-bit and a 32-bit integer by value, in this order; the driver copies them
-        // before it returns. Both addresses are of live allocations: the stamps' holds three words a block, the data's
-        // at least `elements` singles and one a thread.
+        // before it returns. Both addresses are of live allocations, which are not freed before the launch has ended: the
+        // stamps' holds three words a block, the data's at least `elements` singles and one a thread.
         let launched = unsafe {
             result::launch_kernel(
-                function,
+                memory.function,
                 (launch.blocks as u32, 1, 1),
                 (launch.threads as u32, 1, 1),
                 launch.shared_bytes as u32,
-                stream.handle(),
+                self.loaded.stream.handle(),
                 &mut parameters,
             )
         };
         check("cuLaunchKernel", launched)?;
         let end = Event::new()?;
-        end.record(&stream)?;
-        while !end.has_passed()? {
-            std::thread::yield_now();
+        end.record(&self.loaded.stream)?;
+        let ended = await_event(&end, LAUNCH_LIMIT);
+        if ended.is_err() {
+            self.is_lost.set(true);
+        }
+        ended
+    }
+}
+
+impl Drop for StampedProgram {
+    fn drop(&mut self) {
+        if !self.is_lost.get() {
+            // SAFETY: nothing uses what is loaded after this, and it is dropped once.
+            unsafe { ManuallyDrop::drop(&mut self.loaded) };
         }
     }
-    let mut words = vec![[0u64; 3]; launch.blocks];
-    written.read(0, bytemuck::cast_slice_mut(&mut words))?;
-    Ok(words.into_iter().map(|[start, end, cycles]| Stamp { start, end, cycles }).collect())
+}
+
+/// The entry of a launch and what it reads and writes.
+struct Memory {
+    function: sys::CUfunction,
+    stamps: Buffer,
+    data: Buffer,
+}
+
+/// Waits until everything before an event has ended, at most so long.
+pub(super) fn await_event(event: &Event, limit: Duration) -> Result<(), CudaError> {
+    let start = Instant::now();
+    while !event.has_passed()? {
+        if start.elapsed() > limit {
+            return Err(CudaError::TimeLimit { seconds: limit.as_secs() });
+        }
+        std::thread::yield_now();
+    }
+    Ok(())
 }
