@@ -4,7 +4,7 @@ use warpweave_fusion::cost::cpu::{CpuArch, CpuKind};
 use warpweave_fusion::cost::gpu::{GpuFacts, GpuPrices, GpuProduct, PriceSource};
 use warpweave_fusion::cost::sync::SyncCosts;
 use warpweave_runtime::bundle::BundleTarget;
-use warpweave_runtime::cuda::{CudaError, DeviceInfo, Driver, clock_mhz};
+use warpweave_runtime::cuda::{CudaError, DeviceInfo, Driver};
 use warpweave_runtime::sass::machine::{Figure, MachineModel, Source};
 use warpweave_runtime::session::{DEFAULT_KERNEL_TARGET, Device, SessionError};
 use warpweave_runtime::target::Target;
@@ -48,13 +48,14 @@ pub fn of_target(target: Target) -> GpuPrices {
 
 /// The constants of a GPU of this machine.
 pub fn of_gpu(device: &DeviceInfo) -> GpuPrices {
+    let clock = Driver::open().and_then(|driver| driver.clock_mhz(device.ordinal));
     GpuPrices::of_device(&GpuFacts {
         name: &device.name,
         major_capability: device.capability.0,
         multiprocessors: device.multiprocessors as usize,
         shared_bytes_per_block: device.shared_bytes as usize,
         memory_bytes: device.memory_bytes,
-        cycles_per_microsecond: clock_mhz(device.ordinal).ok().map(f64::from),
+        cycles_per_microsecond: clock.ok().flatten().map(f64::from),
     })
 }
 

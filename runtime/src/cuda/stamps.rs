@@ -2,15 +2,15 @@
 
 #![expect(unsafe_code, reason = "calls into the CUDA driver")]
 
-use std::ffi::c_void;
+use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};
 
-use cudarc::driver::{result, sys};
-
-use super::driver::{Driver, check};
+use super::calls::{CodeImage, FunctionHandle, KernelArguments, KernelLaunch, Residency};
+use super::driver::Driver;
 use super::error::CudaError;
 use super::fit::allow_shared_bytes;
+use super::launches::StampArguments;
 use super::memory::{Buffer, Context, Event, Module, Stream};
 
 /// After how long a launch is given up.
@@ -62,22 +62,22 @@ pub struct Stamp {
 pub struct StampedProgram {
     /// Dropped unless a launch did not end: freeing what it uses would wait for it.
     loaded: ManuallyDrop<Loaded>,
-    is_lost: std::cell::Cell<bool>,
+    is_lost: Cell<bool>,
 }
 
 struct Loaded {
     module: Module,
     stream: Stream,
     /// Last, so that all else is freed while it is there.
-    _context: Context,
+    context: Context,
 }
 
 impl StampedProgram {
     /// Loads code, which has been read as a cubin, on device `ordinal`.
     pub fn load(ordinal: u32, cubin: &[u8]) -> Result<Self, CudaError> {
-        let device = Driver::open()?.handle(ordinal)?;
-        let context = Context::new(device)?;
-        let loaded = Loaded { module: Module::load(cubin)?, stream: Stream::new()?, _context: context };
+        let context = Context::new(&Driver::open()?, ordinal)?;
+        let module = Module::load(&context, CodeImage { cubin, kernel_ir: None })?;
+        let loaded = Loaded { module, stream: Stream::new(&context)?, context };
         Ok(Self { loaded: ManuallyDrop::new(loaded), is_lost: false.into() })
     }
 
@@ -109,10 +109,12 @@ impl StampedProgram {
         if self.is_lost.get() {
             return Err(CudaError::Poisoned);
         }
-        let function = self.loaded.module.function(launch.entry)?;
-        allow_shared_bytes(function, launch.shared_bytes as u32)?;
-        let stamps = Buffer::zeroed(launch.blocks * size_of::<[u64; 3]>())?;
-        let data = Buffer::zeroed(4 * launch.elements.max(launch.blocks * launch.threads).max(2048))?;
+        let Loaded { module, context, .. } = &*self.loaded;
+        let function = module.function(launch.entry)?;
+        allow_shared_bytes(context, function, launch.shared_bytes as u32)?;
+        let stamps = Buffer::zeroed(context, launch.blocks * size_of::<[u64; 3]>())?;
+        let singles = launch.elements.max(launch.blocks * launch.threads).max(2048);
+        let data = Buffer::zeroed(context, size_of::<f32>() * singles)?;
         Ok(Memory { function, stamps, data })
     }
 
@@ -128,30 +130,27 @@ impl StampedProgram {
             LaunchData::Kept => {}
             LaunchData::Zeroed => memory.data.zero()?,
         }
-        let (mut address, mut data_address) = (memory.stamps.address(), memory.data.address());
-        let (mut elements, mut rounds) = (launch.elements as u64, launch.rounds);
-        let mut parameters = [
-            (&raw mut address).cast::<c_void>(),
-            (&raw mut data_address).cast(),
-            (&raw mut elements).cast(),
-            (&raw mut rounds).cast(),
-        ];
-        // SAFETY: the entry takes two addresses, a 64-bit and a 32-bit integer by value, in this order; the driver copies them
-        // before it returns. Both addresses are of live allocations, which are not freed before the launch has ended: the
-        // stamps' holds three words a block, the data's at least `elements` singles and one a thread.
-        let launched = unsafe {
-            result::launch_kernel(
-                memory.function,
-                (launch.blocks as u32, 1, 1),
-                (launch.threads as u32, 1, 1),
-                launch.shared_bytes as u32,
-                self.loaded.stream.handle(),
-                &mut parameters,
-            )
+        let Loaded { stream, context, .. } = &*self.loaded;
+        let arguments = StampArguments {
+            stamps: memory.stamps.address(),
+            data: memory.data.address(),
+            elements: launch.elements as u64,
+            rounds: launch.rounds,
         };
-        check("cuLaunchKernel", launched)?;
-        let end = Event::new()?;
-        end.record(&self.loaded.stream)?;
+        let launch = KernelLaunch {
+            function: memory.function,
+            blocks: launch.blocks as u32,
+            threads: launch.threads as u32,
+            shared_bytes: launch.shared_bytes as u32,
+            residency: Residency::AsRoomAllows,
+            arguments: KernelArguments::Stamps(&arguments),
+        };
+        // SAFETY: the entry takes two addresses, a 64-bit and a 32-bit integer by value, in this order. Both addresses are of
+        // live allocations, which are not freed before the launch has ended: the stamps' holds three words a block, the
+        // data's at least `elements` singles and one a thread.
+        unsafe { stream.launch(&launch) }?;
+        let end = Event::new(context)?;
+        end.record(stream)?;
         let ended = await_event(&end, LAUNCH_LIMIT);
         if ended.is_err() {
             self.is_lost.set(true);
@@ -171,7 +170,7 @@ impl Drop for StampedProgram {
 
 /// The entry of a launch and what it reads and writes.
 struct Memory {
-    function: sys::CUfunction,
+    function: FunctionHandle,
     stamps: Buffer,
     data: Buffer,
 }
