@@ -49,9 +49,11 @@ fn folder(name: &str) -> PathBuf {
 #[test]
 fn exchanges_and_launches_take_what_was_measured() {
     let recorded = edges(&folder("models/lab"));
-    match recorded.is_empty() {
-        true => hold(&MEASURED.map(|(edge, units, microseconds)| row(edge, units, microseconds)), &SyncCosts::h200()),
-        false => hold(&recorded, &SyncCosts::h200().with_edges(&recorded)),
+    if recorded.is_empty() {
+        hold(&MEASURED.map(|(edge, units, microseconds)| row(edge, units, microseconds)), &SyncCosts::h200());
+    }
+    for record in recorded {
+        hold(&record, &SyncCosts::h200().with_edges(&record));
     }
 }
 
@@ -132,14 +134,14 @@ fn signals(hops: usize, costs: &SyncCosts) -> f64 {
 
 #[test]
 fn records_are_read() {
-    let read = edges(&folder("tests/lab"));
+    let read = edges(&folder("tests/lab")).concat();
     assert_eq!(read.len(), 8);
     assert_eq!(
         read[..3],
         [row(Edge::Barrier, Some(8), 0.61), row(Edge::Barrier, Some(132), 0.95), row(Edge::Signal, None, 0.59)]
     );
     hold(&read, &SyncCosts::h200());
-    assert_eq!(edges(&folder("absent")), []);
+    assert!(edges(&folder("absent")).is_empty());
 }
 
 /// A chain of convolutions, each over 8 tiles whose reduction 16 units share. A unit loads in 0.2 and multiplies in

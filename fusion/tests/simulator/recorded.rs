@@ -26,12 +26,12 @@ struct Findings {
     edges: Vec<EdgeTime>,
 }
 
-/// The times in all records of a folder, of steps that ran.
-pub fn edges(folder: &Path) -> Vec<EdgeTime> {
+/// The times in each record of a folder that has some, of steps that ran.
+pub fn edges(folder: &Path) -> Vec<Vec<EdgeTime>> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.flatten().map(|entry| entry.path());
     let records = paths.filter(|path| path.extension().is_some_and(|end| end == "json"));
-    records.flat_map(|path| of_record(&path)).collect()
+    records.map(|path| of_record(&path)).filter(|edges| !edges.is_empty()).collect()
 }
 
 fn of_record(path: &Path) -> Vec<EdgeTime> {

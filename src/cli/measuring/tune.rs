@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use warpweave::compiler::CompileOptions;
 use warpweave::fusion::cost::estimate::EstimatedCost;
+use warpweave::fusion::cost::gpu::GpuPrices;
 use warpweave::fusion::cost::timings::{Machine, Timings};
 use warpweave::fusion::partition::search::{FusionLevel, Partition};
 use warpweave::runtime::bundle::BundleTarget;
@@ -76,7 +77,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let machine = measure.machine();
     build.timings = Some(Arc::new(file.clone()));
     build.prices = Some(prices.clone());
-    let partitions = partitions(&build, BundleTarget::Gpu(measure.target()));
+    let partitions = partitions(&build, BundleTarget::Gpu(measure.target()), &prices);
     let estimate = EstimatedCost { arch: prices.arch };
     let work = untimed(&program, &partitions, &estimate, &file.timings, &machine);
     let is_spent = || arguments.budget.is_some_and(|budget| start.elapsed() >= budget);
@@ -95,9 +96,9 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
 }
 
 /// The partitions whose groups are tuned: those of all levels, by the times that there are.
-fn partitions(build: &Build, target: BundleTarget) -> Vec<Partition> {
+fn partitions(build: &Build, target: BundleTarget, prices: &GpuPrices) -> Vec<Partition> {
     // Without a time of this device, estimates decide.
-    let options = build.options(target).unwrap_or_default();
+    let options = build.options(target).unwrap_or_else(|_| CompileOptions::gpu(prices));
     let levels = [FusionLevel::Full, FusionLevel::Register, FusionLevel::None];
     levels.map(|fusion| build.prepared().partition(&CompileOptions { fusion, ..options.clone() })).into()
 }
