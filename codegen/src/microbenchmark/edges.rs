@@ -10,8 +10,8 @@ const EDGES: &str = include_str!("edges.cuh");
 /// The cycles of a stamp whose block has given up a wait.
 pub const GAVE_UP: u64 = u64::MAX;
 /// Singles of global memory that an exchange uses: control words, counters and an arena.
-pub const EDGE_ELEMENTS: usize = 1 << 18;
-/// The most blocks that have counters in it.
+pub const EDGE_ELEMENTS: usize = 1 << 19;
+/// The most blocks that have counters in it, and 16 bytes a thread of the arena.
 pub const MOST_BLOCKS: usize = 384;
 /// The entry of a graph's node that does nothing but what a node does for those before and behind it.
 pub const EMPTY_NODE: &str = "ww_empty_node";
@@ -84,4 +84,30 @@ impl fmt::Display for EdgeProbe {
 /// The translation unit of kernels that do nothing: [`EMPTY_NODE`] and [`EMPTY`].
 pub fn empty_kernels() -> String {
     device_source(&[STAMPS, EDGES].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exchanges_stay_inside_their_memory() {
+        let number = |name: &str| -> usize {
+            let at = EDGES.find(name).expect("the text has it") + name.len();
+            EDGES[at..].chars().take_while(char::is_ascii_digit).collect::<String>().parse().expect("it is a number")
+        };
+        let arena = number("ww_probe_arena_bytes = ");
+        let line = 128;
+        assert!(2 * line + MOST_BLOCKS * line <= arena, "control words, status and counters lie before the arena");
+        let threads = EdgeProbe::StoreAndRelease.threads();
+        assert!(arena + 16 * threads * MOST_BLOCKS <= size_of::<f32>() * EDGE_ELEMENTS);
+    }
+
+    #[test]
+    fn every_wait_is_bounded() {
+        assert!(EDGES.contains("ww_probe_limit_ns"), "waits end by the limit of the exchange");
+        for line in EDGES.lines().filter(|line| line.contains("while (") || line.contains("for (;;")) {
+            panic!("a loop without a bound: {line}");
+        }
+    }
 }

@@ -1,12 +1,17 @@
 //! A device's constants: measuring them without a GPU, and using a file of them.
 
 use std::fs;
+use std::path::Path;
 
+use warpweave::bench::{Estimator, profile};
+use warpweave::frontend::ImportOptions;
 use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::fusion::cost::cpu::{CpuArch, CpuKind};
 use warpweave::fusion::cost::gpu::{GpuPrices, GpuProduct};
+use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::json::{self, Value};
-use warpweave::{DeviceArch, read_arch, write_arch};
+use warpweave::runtime::target::Target;
+use warpweave::{Build, DeviceArch, Model, read_arch, write_arch};
 
 use crate::support::tool::{Folder, fail, model, succeed, tool};
 
@@ -27,6 +32,39 @@ fn constants_come_from_a_file() {
     let explained = succeed(&["explain", &model, "--plan", "--arch", &path]);
     assert_eq!(explained["priced_for"], "a100.json");
     assert_eq!(succeed(&["explain", &model])["priced_for"], "NVIDIA H200, built-in constants");
+}
+
+/// The predicted seconds of a model for a target by these constants, and whose they are said to be.
+fn predicted(model: &str, target: BundleTarget, prices: Option<GpuPrices>) -> (Option<f64>, String) {
+    let model = Model::import(Path::new(model), &ImportOptions::default()).expect("the model imports");
+    let mut build = Build::new(model, &mut |_| {});
+    build.prices = prices;
+    let part = build.part(target, &mut |_| {}).expect("the model has a plan");
+    let estimator = match target {
+        BundleTarget::Host => Estimator::Host,
+        BundleTarget::Gpu(gpu) => Estimator::Gpu(build.prices(gpu)),
+    };
+    let profile = profile(part.plan.plan.plan(), &estimator);
+    (profile.predicted_seconds.or(profile.estimated_seconds), build.priced_for(target))
+}
+
+#[test]
+fn every_device_is_predicted_by_its_own_constants() {
+    let model = model("dlrm", "torchscript.onnx");
+    let (ampere, hopper) = (BundleTarget::Gpu(Target::Sm80), BundleTarget::Gpu(Target::Sm90a));
+    let found = [
+        predicted(&model, ampere, None),
+        predicted(&model, hopper, None),
+        predicted(&model, hopper, Some(GpuProduct::H100Sxm.prices())),
+        predicted(&model, BundleTarget::Host, None),
+    ];
+    let said: Vec<&str> = found.iter().map(|(_, priced_for)| priced_for.as_str()).collect();
+    let expected = ["NVIDIA A100 40 GB", "NVIDIA H200", "NVIDIA H100 SXM", "processor with avx2"];
+    assert_eq!(said, expected.map(|name| format!("{name}, built-in constants")));
+    for (at, (one, _)) in found.iter().enumerate() {
+        assert!(one.is_some_and(|seconds| seconds > 0.0), "{found:?}");
+        assert!(found[..at].iter().all(|(other, _)| other != one), "no two are the same: {found:?}");
+    }
 }
 
 #[test]
