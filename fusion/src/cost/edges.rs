@@ -115,7 +115,7 @@ const MEASURED_UNITS: [usize; 3] = [8, 32, 64];
 /// entry for.
 pub fn barrier_units(units: usize) -> Vec<usize> {
     let usual = MEASURED_UNITS;
-    let below = if units > usual[usual.len() - 1] { usual } else { [units / 8, units / 4, units / 2] };
+    let below = if units > usual[usual.len() - 1] { usual } else { [units >> 3, units >> 2, units >> 1] };
     let mut all: Vec<usize> = below.into_iter().chain([units]).filter(|&some| some > 2).collect();
     all.dedup();
     all

@@ -52,7 +52,7 @@ pub fn check() {
         let wrong = found.into_iter().filter(|what| !is_other(what));
         complaints.extend(wrong.map(|what| format!("{}: {what}…) is no device's that is used", path.display())));
     }
-    assert!(chosen > 10, "somebody chooses the constants");
+    assert!(chosen >= 8, "somebody chooses the constants: {chosen}");
     assert!(complaints.is_empty(), "ask `prices` for constants: {complaints:#?}");
 }
 
@@ -79,7 +79,7 @@ fn found(text: &str) -> Vec<&'static str> {
 }
 
 fn product(text: &str) -> &str {
-    text.split("#[cfg(test)]").next().unwrap_or_default()
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default()
 }
 
 fn is_test(path: &Path) -> bool {
