@@ -80,9 +80,11 @@ impl SyncCosts {
 
     /// The same for another device, `times` as slow: all of it assumed.
     fn taken_over(self, times: f64) -> Self {
-        let scaled = |constant: Constant<f64>| assumed(constant.value * times);
+        // What is assumed has no more than tenths of nanoseconds.
+        let rounded = |time: f64| (time * times * 1e4).round() / 1e4;
+        let scaled = |constant: Constant<f64>| assumed(rounded(constant.value));
         Self {
-            exchange: assumed(self.exchange.value.map(|(units, time)| (units, time * times))),
+            exchange: assumed(self.exchange.value.map(|(units, time)| (units, rounded(time)))),
             drain: scaled(self.drain),
             release: scaled(self.release),
             poll: scaled(self.poll),

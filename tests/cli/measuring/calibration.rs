@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use warpweave::bench::{Estimator, profile};
+use warpweave::bench::{Estimator, LowerBounds, profile};
 use warpweave::frontend::ImportOptions;
 use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::fusion::cost::cpu::{CpuArch, CpuKind};
@@ -34,8 +34,9 @@ fn constants_come_from_a_file() {
     assert_eq!(succeed(&["explain", &model])["priced_for"], "NVIDIA H200, built-in constants");
 }
 
-/// The predicted seconds of a model for a target by these constants, and whose they are said to be.
-fn predicted(model: &str, target: BundleTarget, prices: Option<GpuPrices>) -> (Option<f64>, String) {
+/// The predicted seconds of a model for a target by these constants with the bytes a second of the device, and whose they are said
+/// to be.
+fn predicted(model: &str, target: BundleTarget, prices: Option<GpuPrices>) -> ([Option<f64>; 2], String) {
     let model = Model::import(Path::new(model), &ImportOptions::default()).expect("the model imports");
     let mut build = Build::new(model, &mut |_| {});
     build.prices = prices;
@@ -45,7 +46,11 @@ fn predicted(model: &str, target: BundleTarget, prices: Option<GpuPrices>) -> (O
         BundleTarget::Gpu(gpu) => Estimator::Gpu(build.prices(gpu)),
     };
     let profile = profile(part.plan.plan.plan(), &estimator);
-    (profile.predicted_seconds.or(profile.estimated_seconds), build.priced_for(target))
+    let bytes = match &estimator {
+        Estimator::Gpu(prices) => Some(LowerBounds::of(&prices.arch).bytes_per_second),
+        Estimator::Host | Estimator::Unknown => None,
+    };
+    ([profile.predicted_seconds.or(profile.estimated_seconds), bytes], build.priced_for(target))
 }
 
 #[test]
@@ -62,7 +67,7 @@ fn every_device_is_predicted_by_its_own_constants() {
     let expected = ["NVIDIA A100 40 GB", "NVIDIA H200", "NVIDIA H100 SXM", "processor with avx2"];
     assert_eq!(said, expected.map(|name| format!("{name}, built-in constants")));
     for (at, (one, _)) in found.iter().enumerate() {
-        assert!(one.is_some_and(|seconds| seconds > 0.0), "{found:?}");
+        assert!(one[0].is_some_and(|seconds| seconds > 0.0), "{found:?}");
         assert!(found[..at].iter().all(|(other, _)| other != one), "no two are the same: {found:?}");
     }
 }
