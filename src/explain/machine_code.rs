@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use warpweave_codegen::print::ENTRY_NAME;
-use warpweave_fusion::cost::arch::GpuArch;
-use warpweave_fusion::schedule::dependence::costs::SyncCosts;
+use warpweave_fusion::cost::gpu::GpuPrices;
 use warpweave_fusion::schedule::simulation::Jitter;
 use warpweave_fusion::schedule::simulation::plan::simulate_plan;
 use warpweave_graph::arena::{Arena, Id};
@@ -22,6 +21,7 @@ use warpweave_runtime::sass::simulate::Surroundings;
 use warpweave_runtime::sass::{Sass, SassError};
 
 use crate::build::CompiledCode;
+use crate::prices::machine_model;
 
 /// Why machine code is not priced.
 #[derive(Debug, thiserror::Error)]
@@ -86,14 +86,14 @@ pub struct PricedCode {
 pub fn price_kernels(
     plan: &TargetPlan,
     compiled: &CompiledCode,
-    arch: &GpuArch,
-    costs: &SyncCosts,
+    prices: &GpuPrices,
     surroundings: Surroundings,
 ) -> Result<PricedCode, MachineCodeError> {
     let cubin = &compiled.code.cubin;
     let code = MachineCode::parse(Sass::of(cubin)?.listing())?;
     let info = CubinInfo::read(cubin)?;
-    let machine = MachineModel::h200();
+    let GpuPrices { arch, sync: costs, .. } = prices;
+    let machine = machine_model(prices);
     let subject = Subject {
         cubin,
         code: &code,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+pub use warpweave_fusion::cost::edges::{Edge, EdgeTime};
 
 /// What a step found.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -175,52 +176,6 @@ pub struct LoopCycles {
     pub cycles: f64,
     /// Cycles that the cost model reckons with, where it does.
     pub predicted_cycles: Option<f64>,
-}
-
-/// The time of an exchange or a launch.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct EdgeTime {
-    /// Which.
-    pub edge: Edge,
-    /// Units that take part, where the number matters.
-    pub units: Option<usize>,
-    /// Microseconds of one.
-    pub microseconds: f64,
-}
-
-/// What takes a unit from one rTask to a dependent one.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Edge {
-    /// All units signal and wait for all.
-    Barrier,
-    /// One unit signals, another waits.
-    Signal,
-    /// The same in a chain of units, a hop.
-    SignalChain,
-    /// A kernel of a stream of launches.
-    StreamLaunch,
-    /// A graph of one node.
-    GraphLaunch,
-    /// A further node.
-    GraphNode,
-    /// A further node that is launched before the one before it has ended.
-    ProgrammaticNode,
-}
-
-impl Edge {
-    /// What it is, for people.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Barrier => "barrier",
-            Self::Signal => "signal",
-            Self::SignalChain => "signal of a chain",
-            Self::StreamLaunch => "launch in a stream",
-            Self::GraphLaunch => "launch of a graph",
-            Self::GraphNode => "node of a graph",
-            Self::ProgrammaticNode => "node that is launched early",
-        }
-    }
 }
 
 /// A constant that was measured, or was to be.

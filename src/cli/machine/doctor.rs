@@ -4,7 +4,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use warpweave::calibrate::{DeviceStopwatch, Reading, ThreadStopwatch, calibrate, calibrate_processor, processor_base};
+use warpweave::calibrate::{
+    Calibration, DeviceStopwatch, Reading, ThreadStopwatch, calibrate, calibrate_processor, processor_base,
+};
+use warpweave::microbench::FailedEdge;
 use warpweave::runtime::cuda::Driver;
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::session::{Device, SessionError};
@@ -12,6 +15,7 @@ use warpweave::runtime::text::compiler_identity;
 use warpweave::{DeviceArch, write_arch};
 
 use super::device_tools::{device_tools, fetch};
+use super::microbench::failed_value;
 use crate::cli::arguments::program::child_compiler;
 use crate::cli::error::{CliError, Passed};
 use crate::cli::output::Output;
@@ -74,14 +78,16 @@ fn calibrated(path: &Path, device: Device, output: &Output) -> Result<Passed, Cl
     match device {
         Device::Host => {
             let found = calibrate_processor(processor_base(), &mut ThreadStopwatch)?;
-            written(path, device, &found.readings, (found.arch.into(), found.arch.assumptions()), output)
+            let assumed = found.arch.assumptions();
+            written(path, device, found, assumed, output)
         }
         Device::Cuda(ordinal) => {
             Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?;
             let compiler = child_compiler().map_err(|reason| CliError::NoDevice { device, reason })?;
             let mut stopwatch = DeviceStopwatch::new(compiler.as_ref(), ordinal)?;
             let found = calibrate(stopwatch.base(), &mut stopwatch)?;
-            written(path, device, &found.readings, (found.arch.into(), found.arch.assumptions()), output)
+            let assumed = found.arch.assumptions();
+            written(path, device, found, assumed, output)
         }
         Device::Reference | Device::Emulator | Device::Text => {
             let text = format!("{device} has no constants to measure; give --device host or cuda:N");
@@ -94,24 +100,35 @@ fn calibrated(path: &Path, device: Device, output: &Output) -> Result<Passed, Cl
 fn written(
     path: &Path,
     device: Device,
-    readings: &[Reading],
-    (arch, assumed): (DeviceArch, Vec<&'static str>),
+    found: Calibration<impl Into<DeviceArch>>,
+    assumed: Vec<&'static str>,
     output: &Output,
 ) -> Result<Passed, CliError> {
+    let Calibration { arch, readings, failed } = found;
     write_arch(path, arch)?;
     let mut text = format!("{}: constants of {device}\n", path.display());
     let mut records = Vec::new();
-    for Reading { constant, microseconds: [small, large], before, now } in readings {
-        let _ = match now {
-            Some(now) => writeln!(text, "  {constant}: {now:.4e}, was {before:.4e} ({small:.2} and {large:.2} us)"),
-            None => writeln!(text, "  {constant}: not measured, the larger trial was no slower; {before:.4e} stays"),
+    for Reading { constant, microseconds, before, now } in &readings {
+        let _ = match (now, microseconds) {
+            (Some(now), Some([small, large])) => {
+                writeln!(text, "  {constant}: {now:.4e}, was {before:.4e} ({small:.2} and {large:.2} us)")
+            }
+            (Some(now), None) => writeln!(text, "  {constant}: {now:.4e}, was {before:.4e}"),
+            (None, Some(_)) => {
+                writeln!(text, "  {constant}: not measured, the larger trial was no slower; {before:.4e} stays")
+            }
+            (None, None) => writeln!(text, "  {constant}: not measured; {before:.4e} stays"),
         };
-        records.push(json!({"constant": constant, "now": now, "before": before, "microseconds": [small, large]}));
+        records.push(json!({"constant": constant, "now": now, "before": before, "microseconds": microseconds}));
+    }
+    for FailedEdge { edge, reason, .. } in &failed {
+        let _ = writeln!(text, "  {}: {reason}", edge.name());
     }
     if !assumed.is_empty() {
         let _ = writeln!(text, "  assumed still: {}", assumed.join(", "));
     }
-    let value = json!({"file": path.display().to_string(), "readings": records, "assumed": assumed});
+    let failed = failed.iter().map(failed_value).collect::<Vec<Value>>();
+    let value = json!({"file": path.display().to_string(), "readings": records, "assumed": assumed, "failed": failed});
     output.result("doctor", &value, &text);
     Ok(readings.iter().all(|reading| reading.now.is_some()))
 }
