@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use warpweave_codegen::microbenchmark::{ENTRY, Microbenchmark};
+use warpweave_codegen::microbenchmark::{ENTRY, Microbenchmark, Stamped};
 use warpweave_runtime::nvrtc::{Nvrtc, UnitKind};
 use warpweave_runtime::sass::Sass;
 use warpweave_runtime::sass::evaluate::evaluate;

@@ -77,13 +77,11 @@ fn every_back_end_agrees_and_is_launched_again_and_again() {
         let files = bundle(&folder, "lstm", backend);
         assert_eq!(driver.told(0, &compare(&files, &[]))["passed"], true, "{backend}");
         let quick = ["--warmup-ms", "0", "--duration-ms", "0", "--input-sets", "2"];
-        let soak = ["--soak", "0.1", "--launches", "50", "--against", "emulator"];
+        let soak = ["--soak", "0.1", "--launches", "5", "--against", "emulator"];
         let measured = driver.told(0, &[&["bench", &files.0, "--device", "cuda:0"], &quick[..], &soak].concat());
         assert_eq!(measured["soak"]["different"], 0, "{backend}: {measured}");
         assert!(measured["device_time"]["p50"].as_f64() > Some(0.0), "{backend}: {measured}");
     }
-    let checked = driver.told(0, &["selftest", "--device", "cuda:0"]);
-    assert_eq!(checked["devices"][0]["device"], "cuda:0", "{checked}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ use super::{failure, refusal};
 const LAUNCH_MICROSECONDS: f64 = 2.0;
 const NODE_MICROSECONDS: f64 = 0.5;
 /// Cycles a microsecond.
-const CYCLES_PER_MICROSECOND: f64 = 1_980.0;
+pub(super) const CYCLES_PER_MICROSECOND: f64 = 1_980.0;
 /// Instructions of warps that all multiprocessors execute a microsecond, if everything runs side by side.
 const INSTRUCTIONS_PER_MICROSECOND: f64 = 132.0 * CYCLES_PER_MICROSECOND;
 /// Cycles of a probe's round, and bytes that one multiprocessor reads a cycle.
@@ -104,7 +104,7 @@ impl State {
         if self.is_hung {
             return Ok(());
         }
-        let is_persistent = launches.iter().any(|launch| launch.residency == Residency::AllAtOnce);
+        let is_persistent = launches.iter().any(|launch| matches!(launch.arguments, Arguments::Streams(_)));
         if is_persistent && self.fault == Some(Fault::Hang) {
             self.is_hung = true;
             return Ok(());
@@ -273,7 +273,7 @@ impl State {
         self.memory.write_words(address, &[value])
     }
 
-    /// Writes stamps as if each block had gone round at a fixed rate.
+    /// Writes stamps as if each block had gone round at a fixed rate. A kernel that does nothing is given no place for them.
     fn stamp(&mut self, call: &'static str, launch: &OwnedLaunch) -> Result<(), CudaError> {
         let Arguments::Stamps(arguments) = launch.arguments else {
             return Err(refusal(call, "the code has no kernels to emulate"));
@@ -284,7 +284,9 @@ impl State {
         let end = start + cycles / CYCLES_PER_MICROSECOND;
         let stamp = [(1e3 * start) as u64, (1e3 * end) as u64, cycles as u64];
         let stamps: Vec<u8> = (0..launch.blocks).flat_map(|_| stamp).flat_map(u64::to_le_bytes).collect();
-        self.memory.write(arguments.stamps, &stamps)?;
+        if arguments.stamps != 0 {
+            self.memory.write(arguments.stamps, &stamps)?;
+        }
         self.now = end;
         Ok(())
     }

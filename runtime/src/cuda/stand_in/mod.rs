@@ -106,6 +106,10 @@ impl DriverCalls for StandIn {
         })
     }
 
+    fn clock_mhz(&self, _: u32) -> Result<Option<u32>, CudaError> {
+        Ok(Some(launch::CYCLES_PER_MICROSECOND as u32))
+    }
+
     fn identity(&self, _: u32) -> Result<[u8; 16], CudaError> {
         Ok([0; 16])
     }
