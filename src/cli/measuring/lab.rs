@@ -10,9 +10,13 @@ use warpweave::lab::{Lab, markdown, measure_costs};
 use warpweave::runtime::json::{self, json};
 use warpweave::runtime::session::Device;
 
+use crate::cli::arguments::program::parse_threads;
 use crate::cli::arguments::search::parse_seconds;
 use crate::cli::error::{CliError, Passed, file_error};
 use crate::cli::output::Output;
+
+/// Threads of the processor beside a GPU that plans reckon with.
+const PLANNED_CORES: usize = 16;
 
 /// Arguments of `lab`.
 #[derive(Args)]
@@ -64,6 +68,9 @@ struct Run {
     /// Print every step with its predicted seconds and its budget, and run nothing; fails where they do not fit
     #[arg(long)]
     plan: bool,
+    /// Threads of the processor that a plan reckons with [default: 16 with --plan, else those of this machine]
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
+    cores: Option<usize>,
     /// Have a stand-in driver answer instead of a GPU, and inject hang, refused-allocation, abort, wrong-output, lost-device,
     /// no-nvrtc, fewer-units or none; implies --reduced
     #[arg(long, value_name = "FAULT", num_args = 0..=1, default_missing_value = "none")]
@@ -126,6 +133,7 @@ fn execute_run(arguments: &Run, output: &Output) -> Result<Passed, CliError> {
     if arguments.budget.is_some_and(|budget| budget.is_zero()) {
         return Err(CliError::Usage("--budget must be above 0 seconds".to_owned()));
     }
+    let own_cores = std::thread::available_parallelism().map_or(1, usize::from);
     let options = RunOptions {
         binary: named_or_this(arguments.binary.as_deref())?,
         results: arguments.results.clone(),
@@ -139,6 +147,7 @@ fn execute_run(arguments: &Run, output: &Output) -> Result<Passed, CliError> {
         devices: arguments.device.clone(),
         scale: if is_reduced { Scale::Reduced } else { Scale::Full },
         only: arguments.only.clone(),
+        cores: arguments.cores.unwrap_or(if arguments.plan { PLANNED_CORES } else { own_cores }),
         dry: arguments.dry,
     };
     if arguments.plan {

@@ -94,8 +94,8 @@ pub fn workers(cores: usize) -> usize {
 }
 
 impl Bundles {
-    /// A pool that makes these, the first ones first.
-    pub fn new(maker: Maker, order: Vec<Wanted>) -> Self {
+    /// A pool of so many threads that makes these, the first ones first.
+    pub fn new(maker: Maker, order: Vec<Wanted>, workers: usize) -> Self {
         let states = order.iter().map(|wanted| (wanted.clone(), State::Waiting)).collect();
         let shared = Arc::new(Shared {
             maker,
@@ -103,12 +103,11 @@ impl Bundles {
             changed: Condvar::new(),
             exports: Mutex::new(BTreeMap::new()),
         });
-        let cores = thread::available_parallelism().map_or(2, usize::from);
         let worker = |_| {
             let shared = Arc::clone(&shared);
             thread::spawn(move || shared.work())
         };
-        let threads = (0..workers(cores)).map(worker).collect();
+        let threads = (0..workers).map(worker).collect();
         Self { shared, threads }
     }
 

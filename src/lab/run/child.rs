@@ -107,12 +107,7 @@ impl Children {
         let start = Instant::now();
         let words = [program.as_ref()].into_iter().chain(arguments.iter().map(AsRef::as_ref));
         let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
-        let ended = |exit, out, errors| Ended {
-            command: words.clone(),
-            exit,
-            out,
-            errors,
-        };
+        let ended = |exit, out, errors| Ended { command: words.clone(), exit, out, errors };
         if self.is_stopping.load(Ordering::Relaxed) {
             return ended(Exit::Stopped, String::new(), "the lab is stopping".to_owned());
         }

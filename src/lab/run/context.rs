@@ -208,6 +208,29 @@ impl Context {
         }
     }
 
+    /// The same of a command that runs programs of a back end in a step, which may end the back end's series.
+    pub fn observed<T: DeserializeOwned>(
+        &self,
+        on: (Device, Option<Backend>),
+        step: &str,
+        arguments: &[String],
+        deadline: Deadline,
+    ) -> Result<(T, Ended), Stop> {
+        let printed = self.printed(arguments, deadline);
+        let exit = match &printed {
+            Ok((_, ended)) => Some(ended.exit),
+            Err(Stop::Failed { ended, .. }) => ended.as_ref().map(|ended| ended.exit),
+            Err(Stop::Skip(_) | Stop::Time { .. }) => None,
+        };
+        let why = self.observe(on, step, exit.map_or(Outcome::Missing, outcome));
+        match (printed, why) {
+            (Err(Stop::Failed { reason, ended, findings }), Some(why)) => {
+                Err(Stop::Failed { reason: format!("{reason}; {why}"), ended, findings })
+            }
+            (printed, _) => printed,
+        }
+    }
+
     /// A bundle, which is waited for.
     pub fn bundle(&self, wanted: &Wanted, deadline: Deadline) -> Result<PathBuf, Stop> {
         self.bundles.bundle(wanted, deadline.0).map_err(no_bundle)

@@ -12,6 +12,8 @@ use crate::lab::{Check, Findings, Gpu, LitmusTest};
 const SANITIZERS: [&str; 2] = ["memcheck", "racecheck"];
 /// What a sanitized program ends with if something was found.
 const SANITIZER_FOUND: i32 = 99;
+/// Messages of each litmus program that a stand-in exchanges, which is slow.
+const DRY_ROUNDS: &str = "1000";
 /// Most models that run under compute-sanitizer.
 const MOST_SANITIZED: usize = 2;
 
@@ -94,13 +96,16 @@ struct Littered {
 }
 
 /// What plans assume of memory.
-pub fn litmus(context: &Context, device: Device, deadline: Deadline) -> Found {
+pub fn litmus(context: &Context, step: &str, device: Device, deadline: Deadline) -> Found {
     if !device.runs_kernels() {
         return Err(Stop::Skip(format!("{device} runs no kernels")));
     }
     let limit = windows::LITMUS.to_string();
-    let arguments = ["litmus", "--device", &device.to_string(), "--limit", &limit].map(str::to_owned);
-    let (told, ended): (Littered, _) = context.printed(&arguments, deadline)?;
+    let mut arguments = ["litmus", "--device", &device.to_string(), "--limit", &limit].map(str::to_owned).to_vec();
+    if context.options.dry.is_some() {
+        arguments.extend(["--rounds", DRY_ROUNDS].map(str::to_owned));
+    }
+    let (told, ended): (Littered, _) = context.observed((device, Some(FIRST)), step, &arguments, deadline)?;
     let found = Findings::Litmus { tests: told.tests };
     if ended.is_ok() { Ok(found) } else { Err(Stop::failed("memory is not as plans assume", ended).with(found)) }
 }

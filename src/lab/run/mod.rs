@@ -26,7 +26,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
@@ -144,7 +143,7 @@ pub fn run(options: &RunOptions, say: &mut dyn FnMut(&str)) -> Result<Summary, R
         true => plan::order(&predictor, &prepared.everything(options)),
         false => Vec::new(),
     };
-    let bundles = Bundles::new(maker, order);
+    let bundles = Bundles::new(maker, order, workers(options.cores));
     let work = (options.clone(), prepared.work.clone());
     let known = (prepared.fixtures.clone(), prepared.costs.clone());
     let context = Context::new(work, known, (Arc::clone(&children), (told, doctor)), (bundles, conditions));
@@ -251,8 +250,7 @@ impl Prepared {
         let all = self.everything(options);
         let wanted = plan::order(&predictor, &all);
         let made = wanted.into_iter().filter(|wanted: &Wanted| is_whole(&maker.bundle_path(wanted))).collect();
-        let cores = thread::available_parallelism().map_or(2, usize::from);
-        let before = Before { is_done: &|name| book.has_run(name), made, workers: workers(cores) };
+        let before = Before { is_done: &|name| book.has_run(name), made, workers: workers(options.cores) };
         let wanted = |step: &LabStep| options.only.is_empty() || options.only.contains(&step.name());
         let steps: Vec<LabStep> = self.steps.iter().filter(|step| wanted(step)).cloned().collect();
         plan_calls(&predictor, &steps, &all, before)

@@ -7,12 +7,12 @@ use warpweave_runtime::json::Value;
 use warpweave_runtime::session::Device;
 
 use super::bundles::{Model, Wanted};
-use super::child::{Ended, Exit};
-use super::context::{Context, Deadline, Found, Stop, no_bundle, on_device, outcome, word};
+use super::child::Ended;
+use super::context::{Context, Deadline, Found, Stop, no_bundle, on_device, word};
 use super::options::{Backend, Scale};
 use super::predict::{FIRST, is_first, windows};
 use super::step::ZooModel;
-use crate::lab::{Findings, Measurement, Outcome, PartTime, SoakFound, UnitShares};
+use crate::lab::{Findings, Measurement, PartTime, SoakFound, UnitShares};
 
 /// Launches of a soak with reduced models.
 const REDUCED_LAUNCHES: usize = 10;
@@ -89,7 +89,7 @@ pub fn measure(context: &Context, measured: &Measured, deadline: Deadline) -> Fo
         let _ = std::fs::remove_file(&outputs);
         words.extend(["--save-outputs".to_owned(), word(&outputs)]);
     }
-    let (told, ended): (Benched, Ended) = run(context, (device, backend), step, &words, deadline)?;
+    let (told, ended): (Benched, Ended) = context.observed((device, backend), step, &words, deadline)?;
     let time = told.device_time.as_ref().unwrap_or(&told.latency);
     let priced_for = told.priced_for.or_else(|| told.plan.as_ref().and_then(|plan| plan.priced_for.clone()));
     let predicted = told.plan.as_ref().and_then(|plan| plan.predicted_seconds.or(plan.estimated_seconds));
@@ -117,30 +117,6 @@ pub fn measure(context: &Context, measured: &Measured, deadline: Deadline) -> Fo
     }
     let reason = "launches differ from one another or from another device";
     Err(Stop::failed(reason, ended).with(found))
-}
-
-/// Runs a command whose programs may end a back end's series.
-fn run<T: serde::de::DeserializeOwned>(
-    context: &Context,
-    on: (Device, Option<Backend>),
-    step: &str,
-    words: &[String],
-    deadline: Deadline,
-) -> Result<(T, Ended), Stop> {
-    let printed = context.printed(words, deadline);
-    let (exit, reason) = match &printed {
-        Ok((_, ended)) => (Some(ended.exit), None),
-        Err(Stop::Failed { reason, ended, .. }) => (ended.as_ref().map(|ended| ended.exit), Some(reason.clone())),
-        Err(Stop::Skip(_) | Stop::Time { .. }) => (None, None),
-    };
-    let found = exit.filter(|exit| *exit != Exit::Stopped).map(outcome).unwrap_or(Outcome::Missing);
-    let why = context.observe(on, step, found);
-    match (printed, why, reason) {
-        (Err(Stop::Failed { ended, findings, .. }), Some(why), Some(reason)) => {
-            Err(Stop::Failed { reason: format!("{reason}; {why}"), ended, findings })
-        }
-        (printed, ..) => printed,
-    }
 }
 
 /// A benchmark model's bundle.
@@ -185,7 +161,7 @@ pub fn profile(context: &Context, measured: &Measured, deadline: Deadline) -> Fo
     let mut words = vec!["profile".to_owned(), word(&bundle)];
     words.extend(on_device(device));
     let backend = device.runs_kernels().then_some(FIRST);
-    let (told, _): (Profiled, Ended) = run(context, (device, backend), step, &words, deadline)?;
+    let (told, _): (Profiled, Ended) = context.observed((device, backend), step, &words, deadline)?;
     Ok(Findings::Profile {
         model: named(context, model),
         device: device.to_string(),

@@ -25,6 +25,8 @@ pub struct RunOptions {
     pub scale: Scale,
     /// Names of the steps that are wanted; all if empty.
     pub only: Vec<String>,
+    /// Threads of the processor of the machine that runs the steps.
+    pub cores: usize,
     /// A stand-in driver and what it injects, instead of a GPU.
     pub dry: Option<Fault>,
 }

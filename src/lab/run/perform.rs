@@ -58,7 +58,7 @@ fn run(context: &Context, step: &LabStep, deadline: Deadline) -> Found {
         Kind::Smoke { device, backend } => {
             correctness::smoke(context, &Compared { step: &name, device: *device, backend: *backend }, deadline)
         }
-        Kind::Litmus { device } => machine::litmus(context, *device, deadline),
+        Kind::Litmus { device } => machine::litmus(context, &name, *device, deadline),
         Kind::Compare { device, backend } => {
             correctness::compare(context, &Compared { step: &name, device: *device, backend: *backend }, deadline)
         }

@@ -4,7 +4,7 @@ use warpweave_runtime::session::Device;
 
 use super::bundles::{Model, Wanted};
 use super::fixtures::Fixtures;
-use super::options::{Backend, RunOptions, Scale};
+use super::options::{Backend, RunOptions, Scale, is_gpu};
 use super::step::{Kind, LabStep, Probe, ZooModel};
 use crate::lab::costs::{Costs, bundle_of};
 
@@ -18,9 +18,11 @@ const SMALL_COMPILE: f64 = 0.8;
 const LOAD: f64 = 1.5e9;
 /// What a step may take beyond what is predicted: a share of that, and seconds.
 const SLACK: (f64, f64) = (0.2, 0.3);
-/// Processor seconds of compiling a small and a benchmark model of which no costs are known, and seconds of a run on the host.
+/// Processor seconds of compiling a small and a benchmark model of which no costs are known, and of a run on the host.
 const UNKNOWN_FIXTURE: f64 = 6.0;
 const UNKNOWN_MODEL: f64 = 20.0;
+/// The share of a processor's threads that a run on the host keeps busy, while others compile.
+const HOST_SHARE: f64 = 0.25;
 /// Threads that one compilation keeps busy on average, of the two that it has.
 const COMPILE_THREADS: f64 = 1.5;
 const UNKNOWN_HOST: f64 = 1.0;
@@ -139,7 +141,7 @@ impl Predictor<'_> {
         match kind {
             Kind::Doctor => (3.0, 40.0),
             Kind::Smoke { .. } => (2.0, 20.0),
-            Kind::Litmus { .. } => (10.0, 45.0),
+            Kind::Litmus { .. } => (10.0, 30.0),
             Kind::Compare { .. } => (2.0 * compared, 15.0 + 15.0 * compared),
             Kind::Microbench { .. } | Kind::Calibrate => (10.0, 60.0),
             Kind::Profile { .. } => (4.0, 40.0),
@@ -155,7 +157,11 @@ impl Predictor<'_> {
     /// Seconds after which one comparison of a step is killed.
     pub fn comparison_limit(&self, device: Device) -> f64 {
         let is_timed = self.options.is_timed(device) && self.options.scale == Scale::Full;
-        if is_timed { PROCESS + CONTEXT + 2.0 * WAIT_LIMIT as f64 } else { 15.0 }
+        match (is_timed, is_gpu(device)) {
+            (true, _) => PROCESS + CONTEXT + 2.0 * WAIT_LIMIT as f64,
+            (false, true) => 8.0,
+            (false, false) => 40.0,
+        }
     }
 
     fn load(&self, model: &ZooModel) -> f64 {
@@ -165,7 +171,8 @@ impl Predictor<'_> {
 
     fn host(&self, model: &ZooModel) -> f64 {
         let costs = self.costs.model(&model.name, model.is_unrolled);
-        costs.and_then(|costs| costs.host_seconds).unwrap_or(UNKNOWN_HOST)
+        let threads = (self.options.cores as f64 * HOST_SHARE).max(1.0);
+        costs.and_then(|costs| costs.host_seconds).unwrap_or(UNKNOWN_HOST) / threads
     }
 
     /// Seconds until a bundle is compiled, once it is begun. The first one of a benchmark model exports it.

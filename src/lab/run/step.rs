@@ -179,12 +179,13 @@ impl LabStep {
     pub fn backend(&self) -> Option<Backend> {
         match &self.kind {
             Kind::Smoke { backend, .. } | Kind::Compare { backend, .. } | Kind::Model { backend, .. } => *backend,
-            Kind::Profile { .. } | Kind::Counters { .. } | Kind::Litmus { .. } => Some(Backend::Persistent),
+            Kind::Profile { .. } | Kind::Counters { .. } | Kind::Litmus { .. } | Kind::SelfTest { .. } => {
+                Some(Backend::Persistent)
+            }
             Kind::Doctor
             | Kind::Microbench { .. }
             | Kind::Peers
             | Kind::Calibrate
-            | Kind::SelfTest { .. }
             | Kind::Tune { .. }
             | Kind::Sanitizer => None,
         }

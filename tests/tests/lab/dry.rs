@@ -72,7 +72,7 @@ pub fn check(fault: Fault) {
 
 /// Every step has a result, and every one that is skipped names a cause.
 fn check_reasons(lab: &Lab, text: &str) {
-    let causes = ["dry run", " after ", "is lost since", "is missing", "no model differed", "models are reduced"];
+    let causes = ["dry run", " after ", "is lost since", "is missing", "no model differed", "is not installed"];
     for step in &lab.steps {
         if let Status::Skipped { reason } = &step.status {
             assert!(causes.iter().any(|cause| reason.contains(cause)), "{}: {reason}\n{text}", step.name);
