@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     suite.trial("programs of a GPU machine", whole::check_pretended);
     suite.trial("plan", whole::check_plan);
     let faults = dry::faults(is_full());
-    for fault in faults {
+    for &fault in faults {
         suite.trial(format!("dry {}", fault.word()), move || dry::check(fault));
     }
     let kills = if is_full() { 50 } else { 5 };
