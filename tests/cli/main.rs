@@ -15,5 +15,6 @@ mod outputs;
 mod passes;
 mod reduce;
 mod results;
+mod stand_in;
 mod support;
 mod training;

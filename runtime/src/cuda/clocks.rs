@@ -3,13 +3,12 @@
 use std::ffi::OsStr;
 use std::fmt::Write;
 
-use cudarc::driver::result;
 use nvml_wrapper::Nvml;
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::Clock;
 use nvml_wrapper::error::NvmlError;
 
-use super::driver::{Driver, check};
+use super::driver::Driver;
 use super::error::CudaError;
 
 /// What the driver's package installs; the name without a number belongs to the developer's package.
@@ -40,10 +39,9 @@ pub enum ClocksError {
 impl Driver {
     /// The clocks of the device of this number.
     pub fn clocks(&self, ordinal: u32) -> Result<GpuClocks, ClocksError> {
-        let handle = self.handle(ordinal)?;
-        let uuid = check("cuDeviceGetUuid", result::device::get_uuid(handle))?;
+        let identity = self.identity(ordinal)?;
         let library = Nvml::builder().lib_path(OsStr::new(LIBRARY)).init()?;
-        let device = library.device_by_uuid(uuid_text(uuid.bytes.map(|byte| byte as u8)))?;
+        let device = library.device_by_uuid(uuid_text(identity))?;
         Ok(GpuClocks {
             multiprocessor_mhz: device.clock_info(Clock::SM)?,
             memory_mhz: device.clock_info(Clock::Memory)?,

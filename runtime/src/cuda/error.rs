@@ -12,6 +12,14 @@ pub enum CudaError {
         "no CUDA driver is installed (libcuda.so.1 cannot be opened); install the GPU's driver, or use another device"
     )]
     NoDriver,
+    /// The environment asks for a driver that there is not.
+    #[error("WARPWEAVE_DRIVER names `{name}`, which is no driver here; {known}")]
+    UnknownDriver {
+        /// What it names.
+        name: String,
+        /// What it may name, or why it may name nothing.
+        known: String,
+    },
     /// The driver is older than what the code needs.
     #[error(
         "the driver supports CUDA {}.{}, the code needs {}.{}; install a newer driver, or compile with an older NVRTC",
@@ -103,6 +111,7 @@ impl CudaError {
     pub fn kind(&self) -> FailureKind {
         match self {
             Self::NoDriver
+            | Self::UnknownDriver { .. }
             | Self::OldDriver { .. }
             | Self::NoDevice { .. }
             | Self::Capability { .. }

@@ -2,12 +2,12 @@
 
 #![expect(unsafe_code, reason = "calls into the CUDA driver")]
 
-use cudarc::driver::result;
-use cudarc::driver::sys::{self, CUfunction_attribute};
 use warpweave_plan::tables::{Launch, node_name};
 
-use super::driver::{DeviceInfo, check};
+use super::calls::FunctionHandle;
+use super::driver::DeviceInfo;
 use super::error::CudaError;
+use super::memory::Context;
 use super::session::{CudaOptions, ENTRY_NAME};
 use crate::bundle::{BundleTarget, DeviceCode, TargetPlan};
 use crate::cubin::CubinInfo;
@@ -40,27 +40,23 @@ pub(super) fn check_entries(code: &DeviceCode, launches: &[Launch]) -> Result<()
     }
 }
 
-/// Lets launches of a function ask for this much dynamic shared memory.
-pub(super) fn allow_shared_bytes(function: sys::CUfunction, shared_bytes: u32) -> Result<(), CudaError> {
-    let shared = i32::try_from(shared_bytes).unwrap_or(i32::MAX);
-    let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+/// Lets launches of a function of a live module ask for this much dynamic shared memory.
+pub(super) fn allow_shared_bytes(context: &Context, function: FunctionHandle, bytes: u32) -> Result<(), CudaError> {
     // SAFETY: the function is of a loaded module.
-    check("cuFuncSetAttribute", unsafe { result::function::set_function_attribute(function, attribute, shared) })
+    unsafe { context.calls().allow_shared_bytes(function, bytes) }
 }
 
 /// How many blocks of this much shared memory are resident on the whole device at once; the function may then ask for it.
 pub(super) fn resident_blocks(
-    function: sys::CUfunction,
+    context: &Context,
+    function: FunctionHandle,
     device: &DeviceInfo,
     (code, shared_bytes): (&DeviceCode, u32),
 ) -> Result<usize, CudaError> {
-    allow_shared_bytes(function, shared_bytes)?;
-    let threads = i32::try_from(code.threads).unwrap_or(i32::MAX);
+    allow_shared_bytes(context, function, shared_bytes)?;
     // SAFETY: the function is of a loaded module.
-    let blocks =
-        unsafe { result::occupancy::max_active_block_per_multiprocessor(function, threads, shared_bytes as usize) };
-    let blocks = check("cuOccupancyMaxActiveBlocksPerMultiprocessor", blocks)?;
-    let resident = usize::try_from(blocks).unwrap_or(0) * device.multiprocessors as usize;
+    let blocks = unsafe { context.calls().resident_blocks(function, code.threads, shared_bytes) }?;
+    let resident = blocks as usize * device.multiprocessors as usize;
     if resident == 0 { Err(too_large(device, code)) } else { Ok(resident) }
 }
 

@@ -24,26 +24,39 @@ pub(super) struct Addresses {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct StreamArguments {
-    arena: u64,
-    weights: u64,
-    stream_start: u64,
-    instructions: u64,
-    operands: u64,
-    control: u64,
-    counters: u64,
-    status: u64,
-    time_limit_ns: u64,
+    pub(super) arena: u64,
+    pub(super) weights: u64,
+    pub(super) stream_start: u64,
+    pub(super) instructions: u64,
+    pub(super) operands: u64,
+    pub(super) control: u64,
+    pub(super) counters: u64,
+    pub(super) status: u64,
+    pub(super) time_limit_ns: u64,
 }
 
 /// The arguments of a node's entry: `ww_node_arguments` of the prelude, by value.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct NodeArguments {
-    arena: u64,
-    weights: u64,
-    operands: u64,
-    first_operand: u32,
-    status: u64,
+    pub(super) arena: u64,
+    pub(super) weights: u64,
+    pub(super) operands: u64,
+    pub(super) first_operand: u32,
+    pub(super) status: u64,
+}
+
+/// The parameters of a probe's entry, in their order.
+#[derive(Clone, Copy)]
+pub(super) struct StampArguments {
+    /// Address of three 64-bit words a block.
+    pub(super) stamps: u64,
+    /// Address of global memory that the probe may use.
+    pub(super) data: u64,
+    /// Singles of it.
+    pub(super) elements: u64,
+    /// How often each block goes round.
+    pub(super) rounds: u32,
 }
 
 impl Addresses {

@@ -5,42 +5,42 @@
 
 #![expect(unsafe_code, reason = "calls into the CUDA driver")]
 
-use std::ffi::CString;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use cudarc::driver::result::{self, DriverError};
-use cudarc::driver::sys::{self, CUresult};
-
-use super::driver::{Driver, check};
+use super::calls::{CodeImage, EventHandle, FunctionHandle, KernelLaunch, ModuleHandle, StreamHandle};
+use super::driver::{Calls, Driver};
 use super::error::CudaError;
 
 /// A device's primary context, current on this thread.
 pub(super) struct Context {
-    device: sys::CUdevice,
+    calls: Calls,
+    ordinal: u32,
     _stays_on_its_thread: PhantomData<*mut ()>,
 }
 
 impl Context {
-    pub(super) fn new(device: sys::CUdevice) -> Result<Self, CudaError> {
-        // SAFETY: the handle came from `cuDeviceGet`.
-        let context = check("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
-        let owner = Self { device, _stays_on_its_thread: PhantomData };
-        // SAFETY: the context was retained above and is released when `owner` is dropped.
-        check("cuCtxSetCurrent", unsafe { result::ctx::set_current(context) })?;
-        Ok(owner)
+    /// The context of device `ordinal`.
+    pub(super) fn new(driver: &Driver, ordinal: u32) -> Result<Self, CudaError> {
+        driver.check_ordinal(ordinal)?;
+        let calls = driver.calls();
+        calls.retain_context(ordinal)?;
+        Ok(Self { calls, ordinal, _stays_on_its_thread: PhantomData })
+    }
+
+    pub(super) fn calls(&self) -> Calls {
+        self.calls
     }
 
     /// Bytes that are free on the device.
     pub(super) fn free_bytes(&self) -> Result<u64, CudaError> {
-        Ok(check("cuMemGetInfo", result::mem_get_info())?.0 as u64)
+        self.calls.free_bytes()
     }
 }
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: the context was retained once. A failure leaves it to the end of the process.
-        let _ = unsafe { result::primary_ctx::release(self.device) };
+        self.calls.release_context(self.ordinal);
     }
 }
 
@@ -53,57 +53,55 @@ pub struct ResidentContext {
 impl ResidentContext {
     /// The context of device `ordinal`.
     pub fn new(ordinal: u32) -> Result<Self, CudaError> {
-        let device = Driver::open()?.handle(ordinal)?;
-        Ok(Self { _context: Context::new(device)? })
+        Ok(Self { _context: Context::new(&Driver::open()?, ordinal)? })
     }
 }
 
 /// Loaded code.
-pub(super) struct Module(sys::CUmodule);
+pub(super) struct Module {
+    calls: Calls,
+    handle: ModuleHandle,
+}
 
 impl Module {
-    /// Loads a cubin, which has been read as one.
-    pub(super) fn load(cubin: &[u8]) -> Result<Self, CudaError> {
-        // SAFETY: the driver copies the image, whose length its own headers tell; `CubinInfo` has checked that they lie
-        // inside the slice.
-        check("cuModuleLoadData", unsafe { result::module::load_data(cubin.as_ptr().cast()) }).map(Self)
+    pub(super) fn load(context: &Context, image: CodeImage<'_>) -> Result<Self, CudaError> {
+        let calls = context.calls();
+        Ok(Self { calls, handle: calls.load_module(image)? })
     }
 
-    pub(super) fn function(&self, name: &str) -> Result<sys::CUfunction, CudaError> {
-        let name = CString::new(name).expect("entry names are fixed words");
+    pub(super) fn function(&self, name: &str) -> Result<FunctionHandle, CudaError> {
         // SAFETY: the module is loaded.
-        check("cuModuleGetFunction", unsafe { result::module::get_function(self.0, name) })
+        unsafe { self.calls.function(self.handle, name) }
     }
 }
 
 impl Drop for Module {
     fn drop(&mut self) {
         // SAFETY: the module was loaded once, and sessions drop it after their last launch has ended.
-        let _ = unsafe { result::module::unload(self.0) };
+        unsafe { self.calls.unload_module(self.handle) };
     }
 }
 
 /// Device memory.
 pub(super) struct Buffer {
-    address: sys::CUdeviceptr,
+    calls: Calls,
+    address: u64,
     bytes: usize,
 }
 
 impl Buffer {
     /// Zeroed memory of `bytes`; never empty, so that every address is a real one.
-    pub(super) fn zeroed(bytes: usize) -> Result<Self, CudaError> {
-        let bytes = bytes.max(1);
-        // SAFETY: the memory is filled below before anything reads it.
-        let address = check("cuMemAlloc", unsafe { result::malloc_sync(bytes) })?;
-        let buffer = Self { address, bytes };
+    pub(super) fn zeroed(context: &Context, bytes: usize) -> Result<Self, CudaError> {
+        let (calls, bytes) = (context.calls(), bytes.max(1));
+        let buffer = Self { calls, address: calls.allocate(bytes)?, bytes };
         buffer.zero()?;
         Ok(buffer)
     }
 
     /// Memory that holds `data`.
-    pub(super) fn holding<T: bytemuck::Pod>(data: &[T]) -> Result<Self, CudaError> {
+    pub(super) fn holding<T: bytemuck::Pod>(context: &Context, data: &[T]) -> Result<Self, CudaError> {
         let data: &[u8] = bytemuck::cast_slice(data);
-        let buffer = Self::zeroed(data.len())?;
+        let buffer = Self::zeroed(context, data.len())?;
         buffer.write(0, data)?;
         Ok(buffer)
     }
@@ -123,8 +121,7 @@ impl Buffer {
             return Ok(());
         }
         // SAFETY: the range was checked to lie in this allocation.
-        let filled = unsafe { result::memset_d8_sync(self.address + range.start as u64, byte, range.len()) };
-        check("cuMemsetD8", filled)
+        unsafe { self.calls.fill(self.address + range.start as u64, byte, range.len()) }
     }
 
     /// Copies bytes of it to another place in it; the two do not overlap. The call may return before they are there; the legacy
@@ -138,7 +135,7 @@ impl Buffer {
         }
         let [to, source] = [to, from.start].map(|place| self.address + place as u64);
         // SAFETY: both ranges were checked to lie in this allocation, apart from one another.
-        check("cuMemcpyDtoD", unsafe { result::memcpy_dtod_sync(to, source, from.len()) })
+        unsafe { self.calls.copy(source, to, from.len()) }
     }
 
     pub(super) fn write(&self, offset: usize, data: &[u8]) -> Result<(), CudaError> {
@@ -146,8 +143,8 @@ impl Buffer {
         if data.is_empty() {
             return Ok(());
         }
-        // SAFETY: the range was checked to lie in this allocation, and the call returns after `data` was read.
-        check("cuMemcpyHtoD", unsafe { result::memcpy_htod_sync(self.address + offset as u64, data) })
+        // SAFETY: the range was checked to lie in this allocation.
+        unsafe { self.calls.write(self.address + offset as u64, data) }
     }
 
     pub(super) fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), CudaError> {
@@ -155,77 +152,90 @@ impl Buffer {
         if out.is_empty() {
             return Ok(());
         }
-        // SAFETY: the range was checked to lie in this allocation, and any bytes are valid bytes.
-        check("cuMemcpyDtoH", unsafe { result::memcpy_dtoh_sync(out, self.address + offset as u64) })
+        // SAFETY: the range was checked to lie in this allocation.
+        unsafe { self.calls.read(self.address + offset as u64, out) }
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: the memory was allocated once, and sessions drop it after their last launch has ended.
-        let _ = unsafe { result::free_sync(self.address) };
+        unsafe { self.calls.free(self.address) };
     }
 }
 
 /// An order of work on a device.
-pub(super) struct Stream(sys::CUstream);
+pub(super) struct Stream {
+    calls: Calls,
+    handle: StreamHandle,
+}
 
 impl Stream {
-    pub(super) fn new() -> Result<Self, CudaError> {
-        // Synchronous copies return while the last part is still on its way, in the order of the legacy default stream.
-        // Only a stream that keeps that order starts a launch after its inputs have arrived.
-        check("cuStreamCreate", result::stream::create(result::stream::StreamKind::Default)).map(Self)
+    pub(super) fn new(context: &Context) -> Result<Self, CudaError> {
+        let calls = context.calls();
+        Ok(Self { calls, handle: calls.create_stream()? })
     }
 
-    pub(super) fn handle(&self) -> sys::CUstream {
-        self.0
+    pub(super) fn handle(&self) -> StreamHandle {
+        self.handle
+    }
+
+    /// Puts a launch into it.
+    ///
+    /// # Safety
+    ///
+    /// The function is of a live module and takes these arguments, and their addresses are of live allocations of the
+    /// sizes that its plan or probe asks for, which nothing touches until the launch has ended.
+    pub(super) unsafe fn launch(&self, launch: &KernelLaunch<'_>) -> Result<(), CudaError> {
+        // SAFETY: the stream is live; the rest is the caller's.
+        unsafe { self.calls.launch(launch, self.handle) }
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
         // SAFETY: the stream was created once.
-        let _ = unsafe { result::stream::destroy(self.0) };
+        unsafe { self.calls.destroy_stream(self.handle) };
     }
 }
 
 /// A point in a stream, with its time.
-pub(super) struct Event(sys::CUevent);
+pub(super) struct Event {
+    calls: Calls,
+    handle: EventHandle,
+}
 
 impl Event {
-    pub(super) fn new() -> Result<Self, CudaError> {
-        check("cuEventCreate", result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT)).map(Self)
+    pub(super) fn new(context: &Context) -> Result<Self, CudaError> {
+        let calls = context.calls();
+        Ok(Self { calls, handle: calls.create_event()? })
     }
 
-    pub(super) fn handle(&self) -> sys::CUevent {
-        self.0
+    pub(super) fn handle(&self) -> EventHandle {
+        self.handle
     }
 
     pub(super) fn record(&self, stream: &Stream) -> Result<(), CudaError> {
         // SAFETY: event and stream are live and of the same context.
-        check("cuEventRecord", unsafe { result::event::record(self.0, stream.0) })
+        unsafe { self.calls.record(self.handle, stream.handle) }
     }
 
     /// Whether everything before it has ended.
     pub(super) fn has_passed(&self) -> Result<bool, CudaError> {
         // SAFETY: the event is live.
-        match unsafe { result::event::query(self.0) } {
-            Ok(()) => Ok(true),
-            Err(DriverError(CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
-            Err(error) => check("cuEventQuery", Err(error)),
-        }
+        unsafe { self.calls.has_passed(self.handle) }
     }
 
     /// Milliseconds since `earlier`; both have passed.
     pub(super) fn milliseconds_since(&self, earlier: &Self) -> Result<f32, CudaError> {
         // SAFETY: both events are live and recorded.
-        check("cuEventElapsedTime", unsafe { result::event::elapsed(earlier.0, self.0) })
+        unsafe { self.calls.milliseconds(earlier.handle, self.handle) }
     }
 }
 
 impl Drop for Event {
     fn drop(&mut self) {
         // SAFETY: the event was created once.
-        let _ = unsafe { result::event::destroy(self.0) };
+        unsafe { self.calls.destroy_event(self.handle) };
     }
 }

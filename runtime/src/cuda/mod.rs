@@ -1,8 +1,9 @@
 //! GPUs through the CUDA driver, which is opened at run time.
 //!
-//! Nothing here has run on a GPU yet. It type-checks, and its errors without a driver are tested. The programs that it
-//! launches are tested on the emulator and as printed text.
+//! Nothing here has run on a GPU yet. Everything but [`library`], the driver's own calls, runs in tests on a stand-in driver
+//! that answers from the emulator.
 
+mod calls;
 #[cfg(feature = "clocks")]
 mod clocks;
 mod driver;
@@ -10,9 +11,12 @@ mod error;
 mod fit;
 mod graph;
 mod launches;
+mod library;
 mod memory;
 mod session;
 mod stamps;
+#[cfg(feature = "compile")]
+mod stand_in;
 
 #[cfg(feature = "clocks")]
 pub use clocks::{ClocksError, GpuClocks};

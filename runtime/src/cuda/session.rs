@@ -3,13 +3,10 @@
 
 #![expect(unsafe_code, reason = "calls into the CUDA driver")]
 
-use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use cudarc::driver::result;
-use cudarc::driver::sys;
 use warpweave_graph::Tensor;
 use warpweave_graph::program::TensorId;
 use warpweave_plan::plan::ExecutionPlan;
@@ -17,7 +14,8 @@ use warpweave_plan::plan::TAGGED_BYTES;
 use warpweave_plan::plan::states::{PlannedState, StateMove};
 use warpweave_plan::tables::{Launch, node_name};
 
-use super::driver::{Driver, check};
+use super::calls::{CodeImage, FunctionHandle, KernelArguments};
+use super::driver::Driver;
 use super::error::CudaError;
 use super::fit::{check_device, check_entries, fit, resident_blocks};
 use super::graph::{Graph, Recorded, Shape};
@@ -52,9 +50,19 @@ pub struct CudaOptions {
     pub units: Option<usize>,
 }
 
+/// Limits of waits after which a launch is given up: some waits may each take long before one gives up.
+const WAITS_OF_A_LAUNCH: u32 = 6;
+
+impl CudaOptions {
+    /// For waits that give up after `wait_limit`, and launches that are given up after a multiple of it.
+    pub fn waiting(wait_limit: Duration) -> Self {
+        Self { wait_limit, launch_limit: wait_limit.saturating_mul(WAITS_OF_A_LAUNCH), units: None }
+    }
+}
+
 impl Default for CudaOptions {
     fn default() -> Self {
-        Self { wait_limit: Duration::from_secs(10), launch_limit: Duration::from_secs(60), units: None }
+        Self::waiting(Duration::from_secs(10))
     }
 }
 
@@ -64,8 +72,6 @@ pub struct CudaSession {
     loaded: ManuallyDrop<Loaded>,
     turns: Turns,
     options: CudaOptions,
-    threads: u32,
-    shared_bytes: u32,
     notes: Vec<String>,
     state: State,
     last: Option<Duration>,
@@ -83,7 +89,7 @@ enum State {
 /// What a launch launches.
 enum Launched {
     /// The entry of a persistent program, once, cooperatively.
-    Cooperative(sys::CUfunction),
+    Cooperative { function: FunctionHandle, shape: Shape },
     /// A graph for each turn, made for a limit of waits.
     Graphs { graphs: Vec<Graph>, shape: Shape, wait_limit: Duration, clock: Clock },
 }
@@ -147,7 +153,7 @@ struct Loaded {
     done: Event,
     stream: Stream,
     module: Module,
-    _context: Context,
+    context: Context,
 }
 
 impl CudaSession {
@@ -159,7 +165,18 @@ impl CudaSession {
         weights: &[u8],
         options: CudaOptions,
     ) -> Result<Self, SessionError> {
-        let driver = Driver::open()?;
+        Self::open_on(&Driver::open()?, ordinal, plan, code, weights, options)
+    }
+
+    /// The same on a driver that is open.
+    pub(super) fn open_on(
+        driver: &Driver,
+        ordinal: u32,
+        plan: &TargetPlan,
+        code: &DeviceCode,
+        weights: &[u8],
+        options: CudaOptions,
+    ) -> Result<Self, SessionError> {
         let device = driver.device(ordinal)?;
         let needed = code.minimum_driver.max(OLDEST_DRIVER);
         if driver.version() < needed {
@@ -172,17 +189,18 @@ impl CudaSession {
             return Err(CudaError::NotCooperative { device: device.name }.into());
         }
         check_entries(code, &launches)?;
-        let context = Context::new(driver.handle(ordinal)?)?;
-        let module = Module::load(&code.cubin)?;
+        let context = Context::new(driver, ordinal)?;
+        let image = CodeImage { cubin: &code.cubin, kernel_ir: Some((code.target, &code.kernel_ir)) };
+        let module = Module::load(&context, image)?;
         let shape = Shape::new(launches, &device, code);
         for launch in &shape.launches {
             if let Launch::Node(node) = launch {
                 let function = module.function(&node_name(node.kernel))?;
-                resident_blocks(function, &device, (code, shape.node_shared(node.kernel)))?;
+                resident_blocks(&context, function, &device, (code, shape.node_shared(node.kernel)))?;
             }
         }
         let (plan, notes) = if walks {
-            let blocks = resident_blocks(module.function(ENTRY_NAME)?, &device, (code, code.shared_bytes))?;
+            let blocks = resident_blocks(&context, module.function(ENTRY_NAME)?, &device, (code, code.shared_bytes))?;
             fit(plan, code, &device, blocks, options)?
         } else {
             (plan.clone(), vec![format!("{} runs {} nodes of a graph", device.name, shape.launches.len())])
@@ -192,16 +210,8 @@ impl CudaSession {
         let (loaded, refused) = load(&turns, weights, shape, options.wait_limit, context, module)?;
         let mut notes = notes;
         notes.extend(refused.map(|error| format!("times have a part of the host in them: {error}")));
-        let mut session = Self {
-            loaded: ManuallyDrop::new(loaded),
-            turns,
-            options,
-            threads: code.threads,
-            shared_bytes: code.shared_bytes,
-            notes,
-            state: State::Ready,
-            last: None,
-        };
+        let mut session =
+            Self { loaded: ManuallyDrop::new(loaded), turns, options, notes, state: State::Ready, last: None };
         session.restart(1)?;
         Ok(session)
     }
@@ -227,11 +237,11 @@ impl CudaSession {
     /// Makes the graph anew where waits are to give up after another time than it was made for.
     fn keep_limit(&mut self) -> Result<(), CudaError> {
         let limit = self.options.wait_limit;
-        let Loaded { buffers, launched, module, begin, end, .. } = &mut *self.loaded;
+        let Loaded { buffers, launched, module, begin, end, context, .. } = &mut *self.loaded;
         if let Launched::Graphs { graphs, shape, wait_limit, clock } = launched
             && *wait_limit != limit
         {
-            *graphs = make_graphs(module, shape, buffers, limit, clock.events(begin, end))?;
+            *graphs = make_graphs((&*context, &*module), shape, buffers, limit, clock.events(begin, end))?;
             *wait_limit = limit;
         }
         Ok(())
@@ -259,33 +269,21 @@ impl CudaSession {
                 graphs[turn].launch(stream)?;
                 end.record(stream)
             }
-            Launched::Cooperative(function) => {
+            Launched::Cooperative { function, shape } => {
                 begin.record(stream)?;
-                self.launch_cooperative(*function)?;
+                self.launch_cooperative(*function, shape)?;
                 end.record(stream)
             }
         }
     }
 
-    fn launch_cooperative(&self, function: sys::CUfunction) -> Result<(), CudaError> {
+    fn launch_cooperative(&self, function: FunctionHandle, shape: &Shape) -> Result<(), CudaError> {
         let loaded = &*self.loaded;
-        let mut arguments = loaded.buffers.addresses(self.turns.number()).of_streams(0, 0, self.options.wait_limit);
-        let units = self.turns.plan().units() as u32;
-        let mut parameters = [(&raw mut arguments).cast::<c_void>()];
-        // SAFETY: the entry takes one `ww_arguments` by value, which `StreamArguments` mirrors; the driver copies it before it
-        // returns. All addresses are of live allocations of the sizes that the verified plan asks for, and nothing
-        // touches them until `done` has passed.
-        let launched = unsafe {
-            result::launch_cooperative_kernel(
-                function,
-                (units, 1, 1),
-                (self.threads, 1, 1),
-                self.shared_bytes,
-                loaded.stream.handle(),
-                &mut parameters,
-            )
-        };
-        check("cuLaunchCooperativeKernel", launched)
+        let own = loaded.buffers.addresses(self.turns.number()).of_streams(0, 0, self.options.wait_limit);
+        let blocks = self.turns.plan().units() as u32;
+        // SAFETY: the entry takes one `ww_arguments` by value, which `StreamArguments` mirrors. All addresses are of live
+        // allocations of the sizes that the verified plan asks for, and nothing touches them until `done` has passed.
+        unsafe { loaded.stream.launch(&shape.of_streams(function, blocks, KernelArguments::Streams(&own))) }
     }
 
     /// Waits for everything that was put into the stream. Events that a graph records do not tell it: until the graph runs,
@@ -466,7 +464,7 @@ impl Session for CudaSession {
         if self.state == State::Lost {
             return Err(CudaError::Poisoned.into());
         }
-        self.loaded.flush = if cold { Some(Buffer::zeroed(FLUSH_BYTES)?) } else { None };
+        self.loaded.flush = if cold { Some(Buffer::zeroed(&self.loaded.context, FLUSH_BYTES)?) } else { None };
         Ok(true)
     }
 
@@ -502,41 +500,43 @@ fn load(
         return Err(CudaError::Memory { needed, free }.into());
     }
     let buffers = Buffers {
-        arena: Buffer::zeroed(memory.arena_bytes as usize)?,
-        weights: Buffer::holding(weights)?,
-        stream_start: Buffer::holding(&tables.stream_start)?,
-        instructions: Buffer::holding(&tables.instructions)?,
-        operands: operands().map(|own| Buffer::holding(own)).collect::<Result<_, _>>()?,
-        control: Buffer::holding(&host.control)?,
-        counters: Buffer::holding(&host.counters)?,
-        status: Buffer::holding(&host.status)?,
+        arena: Buffer::zeroed(&context, memory.arena_bytes as usize)?,
+        weights: Buffer::holding(&context, weights)?,
+        stream_start: Buffer::holding(&context, &tables.stream_start)?,
+        instructions: Buffer::holding(&context, &tables.instructions)?,
+        operands: operands().map(|own| Buffer::holding(&context, own)).collect::<Result<_, _>>()?,
+        control: Buffer::holding(&context, &host.control)?,
+        counters: Buffer::holding(&context, &host.counters)?,
+        status: Buffer::holding(&context, &host.status)?,
     };
-    let (begin, end) = (Event::new()?, Event::new()?);
-    let graphs =
-        |clock: Clock| {
-            make_graphs(&module, &shape, &buffers, wait_limit, clock.events(&begin, &end))
-                .map(|graphs| Launched::Graphs { graphs, shape: shape.clone(), wait_limit, clock })
-        };
+    let (begin, end) = (Event::new(&context)?, Event::new(&context)?);
+    let graphs = |clock: Clock| {
+        make_graphs((&context, &module), &shape, &buffers, wait_limit, clock.events(&begin, &end))
+            .map(|graphs| Launched::Graphs { graphs, shape: shape.clone(), wait_limit, clock })
+    };
     let (launched, refused) = match (graphs(Clock::Nodes), plan.only_persistent()) {
         (Ok(launched), _) => (launched, None),
-        (Err(error), Some(_)) => (Launched::Cooperative(module.function(ENTRY_NAME)?), Some(error)),
+        (Err(error), Some(_)) => {
+            let function = module.function(ENTRY_NAME)?;
+            (Launched::Cooperative { function, shape: shape.clone() }, Some(error))
+        }
         (Err(error), None) => (graphs(Clock::Stream)?, Some(error)),
     };
-    let (done, stream) = (Event::new()?, Stream::new()?);
-    let loaded = Loaded { buffers, flush: None, launched, begin, end, done, stream, module, _context: context };
+    let (done, stream) = (Event::new(&context)?, Stream::new(&context)?);
+    let loaded = Loaded { buffers, flush: None, launched, begin, end, done, stream, module, context };
     Ok((loaded, refused))
 }
 
 /// The graphs of all turns.
 fn make_graphs(
-    module: &Module,
+    (context, module): (&Context, &Module),
     shape: &Shape,
     buffers: &Buffers,
     wait_limit: Duration,
     recorded: Option<Recorded<'_>>,
 ) -> Result<Vec<Graph>, CudaError> {
     let turns = 0..buffers.operands.len();
-    turns.map(|turn| Graph::new(module, shape, &buffers.addresses(turn), wait_limit, recorded)).collect()
+    turns.map(|turn| Graph::new(context, module, shape, &buffers.addresses(turn), wait_limit, recorded)).collect()
 }
 
 /// Control blocks and counters before launch number `epoch`.

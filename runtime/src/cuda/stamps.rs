@@ -2,13 +2,11 @@
 
 #![expect(unsafe_code, reason = "calls into the CUDA driver")]
 
-use std::ffi::c_void;
-
-use cudarc::driver::result;
-
-use super::driver::{Driver, check};
+use super::calls::{CodeImage, KernelArguments, KernelLaunch, Residency};
+use super::driver::Driver;
 use super::error::CudaError;
 use super::fit::allow_shared_bytes;
+use super::launches::StampArguments;
 use super::memory::{Buffer, Context, Event, Module, Stream};
 
 /// A launch of an entry that takes stamps, data, their number and a number of rounds, and writes [`STAMP_WORDS`] words a
@@ -44,38 +42,33 @@ pub struct Stamp {
 
 /// The stamps of all blocks of the last of `launches` equal launches on device `ordinal`, those before it being for warmth.
 pub fn stamps(ordinal: u32, cubin: &[u8], launch: &StampedLaunch, launches: usize) -> Result<Vec<Stamp>, CudaError> {
-    let device = Driver::open()?.handle(ordinal)?;
-    let _context = Context::new(device)?;
-    let module = Module::load(cubin)?;
+    let context = Context::new(&Driver::open()?, ordinal)?;
+    let module = Module::load(&context, CodeImage { cubin, kernel_ir: None })?;
     let function = module.function(launch.entry)?;
-    allow_shared_bytes(function, launch.shared_bytes as u32)?;
-    let stream = Stream::new()?;
-    let written = Buffer::zeroed(launch.blocks * size_of::<[u64; 3]>())?;
-    let data = Buffer::zeroed(4 * launch.elements.max(launch.blocks * launch.threads).max(2048))?;
-    let (mut address, mut data_address) = (written.address(), data.address());
-    let (mut elements, mut rounds) = (launch.elements as u64, launch.rounds);
+    allow_shared_bytes(&context, function, launch.shared_bytes as u32)?;
+    let stream = Stream::new(&context)?;
+    let written = Buffer::zeroed(&context, launch.blocks * size_of::<[u64; 3]>())?;
+    let singles = launch.elements.max(launch.blocks * launch.threads).max(2048);
+    let data = Buffer::zeroed(&context, size_of::<f32>() * singles)?;
+    let arguments = StampArguments {
+        stamps: written.address(),
+        data: data.address(),
+        elements: launch.elements as u64,
+        rounds: launch.rounds,
+    };
     for _ in 0..launches.max(1) {
-        let mut parameters = [
-            (&raw mut address).cast::<c_void>(),
-            (&raw mut data_address).cast(),
-            (&raw mut elements).cast(),
-            (&raw mut rounds).cast(),
-        ];
-        // SAFETY: the entry takes two addresses, a 64-bit and a 32-bit integer by value, in this order; the driver copies them
-        // before it returns. Both addresses are of live allocations: the stamps' holds three words a block, the data's
-        // at least `elements` singles and one a thread.
-        let launched = unsafe {
-            result::launch_kernel(
-                function,
-                (launch.blocks as u32, 1, 1),
-                (launch.threads as u32, 1, 1),
-                launch.shared_bytes as u32,
-                stream.handle(),
-                &mut parameters,
-            )
+        let launch = KernelLaunch {
+            function,
+            blocks: launch.blocks as u32,
+            threads: launch.threads as u32,
+            shared_bytes: launch.shared_bytes as u32,
+            residency: Residency::AsRoomAllows,
+            arguments: KernelArguments::Stamps(&arguments),
         };
-        check("cuLaunchKernel", launched)?;
-        let end = Event::new()?;
+        // SAFETY: the entry takes two addresses, a 64-bit and a 32-bit integer by value, in this order. Both addresses are of
+        // live allocations: the stamps' holds three words a block, the data's at least `elements` singles and one a thread.
+        unsafe { stream.launch(&launch) }?;
+        let end = Event::new(&context)?;
         end.record(&stream)?;
         while !end.has_passed()? {
             std::thread::yield_now();

@@ -34,8 +34,7 @@ impl Default for OpenOptions {
 impl OpenOptions {
     /// What a session on a GPU is told.
     pub fn cuda(&self) -> CudaOptions {
-        let launch_limit = CudaOptions::default().launch_limit.max(self.wait_limit.saturating_mul(2));
-        CudaOptions { wait_limit: self.wait_limit, launch_limit, units: self.units }
+        CudaOptions { units: self.units, ..CudaOptions::waiting(self.wait_limit) }
     }
 }
 

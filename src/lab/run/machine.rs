@@ -13,7 +13,7 @@ const SANITIZERS: [&str; 2] = ["memcheck", "racecheck"];
 /// What a sanitized program ends with if something was found.
 const SANITIZER_FOUND: i32 = 99;
 /// Messages of each litmus program that a stand-in exchanges, which is slow.
-const DRY_ROUNDS: &str = "1000";
+const DRY_ROUNDS: &str = "100";
 /// Most models that run under compute-sanitizer.
 const MOST_SANITIZED: usize = 2;
 

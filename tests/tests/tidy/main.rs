@@ -6,6 +6,7 @@ mod files;
 mod folders;
 mod numerics;
 mod templates;
+mod travel;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     suite.trial("few files know the templates", templates::check);
     suite.trial("sizes come from element types", numerics::check);
     suite.trial("literal sizes are found", numerics::check_rule);
+    suite.trial("little is copied to a machine with a GPU", travel::check);
     files::add(&mut suite);
     suite.run()
 }
