@@ -1,6 +1,6 @@
 //! What a record says in a few lines: what agrees, what is wrong, what is fast, which predictions are off, and what to do next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::findings::{Check, Comparison, Findings, Gpu, Measurement, Outcome, PeerTime, SINGLE};
@@ -103,6 +103,9 @@ pub fn verdict(lab: &Lab) -> Verdict {
     let mut wrong = differing;
     wrong.extend(machine(lab));
     wrong.extend(failures(lab));
+    // Each is told once, where it was found first.
+    let mut told = BTreeSet::new();
+    wrong.retain(|line| told.insert(line.clone()));
     let (peers, predictions, constants) = (peers(lab), predictions(lab), constants(lab));
     let mut verdict = Verdict { agreed, wrong, peers, predictions, constants, next: Vec::new() };
     verdict.next = next(lab, &verdict);
@@ -257,6 +260,10 @@ fn peers(lab: &Lab) -> Vec<PeerRatio> {
 
 /// Predictions of models, and the worst ones of kernels, edges and loops, the worst first in each kind.
 fn predictions(lab: &Lab) -> Vec<Prediction> {
+    if lab.options.dry.is_some() {
+        // A stand-in has no times.
+        return Vec::new();
+    }
     let mut found: BTreeMap<Predicted, Vec<Prediction>> = BTreeMap::new();
     let mut add = |prediction: Option<Prediction>| {
         if let Some(prediction) = prediction {
