@@ -54,6 +54,8 @@ const SELF_TESTS: f64 = 16.0;
 pub const PEERS: f64 = 52.0;
 /// Seconds of ncu with a program that it replays.
 const COUNTERS: f64 = 11.0;
+/// Seconds of small models under compute-sanitizer.
+const SANITIZING: f64 = 20.0;
 /// Seconds of tuning one model.
 const TUNING: f64 = 30.0;
 
@@ -131,7 +133,7 @@ impl Predictor<'_> {
             Kind::Calibrate => start + CONSTANTS * SMALL_COMPILE,
             Kind::SelfTest { .. } => start + SELF_TESTS * SMALL_COMPILE,
             Kind::Tune { .. } => TUNING,
-            Kind::Sanitizer => 0.0,
+            Kind::Sanitizer => SANITIZING,
         }
     }
 
