@@ -3,23 +3,26 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::cost::cpu::CpuArch;
+use warpweave_fusion::cost::gpu::GpuPrices;
+use warpweave_fusion::cost::sync::SyncCosts;
 use warpweave_runtime::json::{self, Value};
 use warpweave_runtime::new_file;
 
 /// The constants of a device.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum DeviceArch {
     /// Of a GPU.
-    Gpu(GpuArch),
+    Gpu(GpuPrices),
     /// Of a processor.
     Processor(CpuArch),
 }
 
-impl From<GpuArch> for DeviceArch {
-    fn from(arch: GpuArch) -> Self {
-        Self::Gpu(arch)
+impl From<GpuPrices> for DeviceArch {
+    fn from(prices: GpuPrices) -> Self {
+        Self::Gpu(prices)
     }
 }
 
@@ -27,6 +30,16 @@ impl From<CpuArch> for DeviceArch {
     fn from(arch: CpuArch) -> Self {
         Self::Processor(arch)
     }
+}
+
+/// A GPU's constants as a file has them.
+#[derive(Serialize, Deserialize)]
+struct GpuFile {
+    #[serde(flatten)]
+    arch: GpuArch,
+    /// Of signals, waits and launches; absent from files of versions that did not measure them.
+    #[serde(default)]
+    sync: Option<SyncCosts>,
 }
 
 /// What a file of a processor's constants holds them under.
@@ -59,26 +72,30 @@ pub enum ArchFileError {
 pub fn read_arch(path: &Path) -> Result<DeviceArch, ArchFileError> {
     let content = |reason: String| ArchFileError::Content { path: path.to_owned(), reason };
     let text = std::fs::read_to_string(path).map_err(file_error("read", path))?;
-    let arch = parse(&text).map_err(|error| content(error.to_string()))?;
+    let arch = parse(&text, path).map_err(|error| content(error.to_string()))?;
     let is_sound = match &arch {
-        DeviceArch::Gpu(arch) => arch.is_sound(),
+        DeviceArch::Gpu(prices) => prices.is_sound(),
         DeviceArch::Processor(arch) => arch.is_sound(),
     };
     if is_sound { Ok(arch) } else { Err(content("a constant is none that a device can have".to_owned())) }
 }
 
-fn parse(text: &str) -> Result<DeviceArch, json::Error> {
+fn parse(text: &str, path: &Path) -> Result<DeviceArch, json::Error> {
     let mut value: Value = json::from_str(text)?;
     match value.get_mut(PROCESSOR) {
         Some(processor) => Ok(DeviceArch::Processor(json::from_value(processor.take())?)),
-        None => Ok(DeviceArch::Gpu(json::from_value(value)?)),
+        None => {
+            let GpuFile { arch, sync } = json::from_value(value)?;
+            let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.display().to_string());
+            Ok(DeviceArch::Gpu(GpuPrices::of_file(name, arch, sync)))
+        }
     }
 }
 
 /// Writes a device's constants, each with where it comes from.
 pub fn write_arch(path: &Path, arch: impl Into<DeviceArch>) -> Result<(), ArchFileError> {
     let value = match arch.into() {
-        DeviceArch::Gpu(arch) => json::to_string_pretty(&arch),
+        DeviceArch::Gpu(GpuPrices { arch, sync, .. }) => json::to_string_pretty(&GpuFile { arch, sync: Some(sync) }),
         DeviceArch::Processor(arch) => json::to_string_pretty(&json::json!({PROCESSOR: arch})),
     };
     let text = value.expect("constants have an encoding");

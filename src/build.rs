@@ -1,5 +1,6 @@
 //! From a model to the contents of a bundle, a target at a time.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -9,9 +10,9 @@ use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::lower::LoweredProgram;
 use warpweave_codegen::print::UnitSize;
 use warpweave_codegen::print::{entry_names, whole_source};
-use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::cost::cpu::CpuArch;
 use warpweave_fusion::cost::estimate::EstimatedCost;
+use warpweave_fusion::cost::gpu::GpuPrices;
 use warpweave_fusion::partition::search::{FusionGroup, FusionLevel, Partition, SearchReport};
 use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_graph::arena::Arena;
@@ -26,14 +27,17 @@ use warpweave_runtime::bundle::{
     BundleContents, BundleError, BundleTarget, DeviceCode, HostProgram, TargetContents, TargetPlan, kernel_ir,
 };
 use warpweave_runtime::cubin::{CubinError, CubinInfo};
+use warpweave_runtime::cuda::DeviceInfo;
 use warpweave_runtime::gates::REGISTERS_PER_MULTIPROCESSOR;
 use warpweave_runtime::session::TensorNames;
 use warpweave_runtime::target::Target;
+use warpweave_runtime::toolkit::NoLinker;
 
 use crate::compiler::{CompileError, CompileOptions, Prepared, kernels};
 use crate::device_compiler::{DeviceCompileError, DeviceCompiler, ProgramCode, compile_program};
 use crate::index_names::index_names;
 use crate::model::Model;
+use crate::prices;
 use crate::refused::{RefusedNode, refused_nodes};
 use crate::search_limit::SearchLimit;
 use crate::timings_file::{TimingsFile, TimingsFileError};
@@ -122,7 +126,7 @@ pub struct Build {
     /// How far operators are fused; as each target's default unless given.
     pub fusion: Option<FusionLevel>,
     /// The constants of the GPU that is compiled for; those of the target's generation unless given.
-    pub arch: Option<GpuArch>,
+    pub prices: Option<GpuPrices>,
     /// The constants of the processor that the host's plan is made for; those that are shipped for AVX2 unless given, whatever
     /// processor compiles.
     pub processor: Option<CpuArch>,
@@ -163,6 +167,8 @@ pub struct CompiledCode {
     pub registers: u32,
     /// Bytes of local memory that a thread uses: not 0 where registers were spilled.
     pub local_bytes: u32,
+    /// Why units were compiled as one that would have been linked.
+    pub unlinked: Option<NoLinker>,
 }
 
 impl Build {
@@ -184,7 +190,7 @@ impl Build {
         Self {
             model,
             fusion: None,
-            arch: None,
+            prices: None,
             processor: None,
             timings: None,
             backend,
@@ -307,12 +313,12 @@ impl Build {
                 CompileOptions { units: target.units(), ..CompileOptions::processor(self.processor()) }
             }
             BundleTarget::Gpu(gpu) => {
-                let arch = self.arch(gpu);
-                let defaults = CompileOptions::gpu(arch);
+                let prices = self.prices(gpu);
+                let defaults = CompileOptions::gpu(&prices);
                 match &self.timings {
                     None => defaults,
                     Some(file) => {
-                        let cost = Arc::new(file.cost(gpu, EstimatedCost { arch })?);
+                        let cost = Arc::new(file.cost(gpu, EstimatedCost { arch: prices.arch })?);
                         CompileOptions { cost, ..defaults }
                     }
                 }
@@ -324,29 +330,28 @@ impl Build {
 
     /// The constants of the processor.
     pub fn processor(&self) -> CpuArch {
-        self.processor.unwrap_or(CpuArch::avx2())
+        self.processor.unwrap_or_else(prices::of_processor)
     }
 
     /// The constants of a target's device.
-    pub fn arch(&self, gpu: Target) -> GpuArch {
-        let of_generation = || {
-            let base = match gpu {
-                Target::Sm80 | Target::Sm86 | Target::Sm87 | Target::Sm89 => GpuArch::a100(),
-                Target::Sm90
-                | Target::Sm90a
-                | Target::Sm100
-                | Target::Sm100a
-                | Target::Sm103
-                | Target::Sm103a
-                | Target::Sm120
-                | Target::Sm120a
-                | Target::Sm121
-                | Target::Sm121a => GpuArch::h200(),
-            };
-            let units = BundleTarget::Gpu(gpu).units();
-            base.with_attributes(units, gpu.shared_bytes_per_block().min(base.shared_bytes_per_block.value))
-        };
-        self.arch.unwrap_or_else(of_generation)
+    pub fn prices(&self, gpu: Target) -> GpuPrices {
+        self.prices.clone().unwrap_or_else(|| prices::of_target(gpu))
+    }
+
+    /// The same model for a device of this machine: by its constants, unless some were given.
+    pub(crate) fn on_device(&self, device: &DeviceInfo) -> Cow<'_, Self> {
+        if self.prices.is_some() {
+            return Cow::Borrowed(self);
+        }
+        Cow::Owned(Self { prices: Some(prices::of_gpu(device)), ..self.clone() })
+    }
+
+    /// Which device's constants decide a target's plan, and where they come from.
+    pub fn priced_for(&self, target: BundleTarget) -> String {
+        match target {
+            BundleTarget::Host => prices::processor_priced_for(&self.processor()),
+            BundleTarget::Gpu(gpu) => self.prices(gpu).priced_for(),
+        }
     }
 
     /// The program as it is partitioned and scheduled for GPUs.
@@ -436,13 +441,12 @@ pub fn device_code(
     program: &Program,
     compiler: &dyn DeviceCompiler,
 ) -> Result<CompiledCode, BuildError> {
-    let ProgramCode { cubin, units } = compile_program(program, UnitSize::default(), target, compiler)?;
+    let ProgramCode { cubin, units, unlinked } = compile_program(program, UnitSize::default(), target, compiler)?;
     let info = CubinInfo::read(&cubin)?;
-    let (mut registers, mut local_bytes) = (0, 0);
+    let (mut registers, local_bytes) = (0, info.local_bytes());
     for name in entry_names(program) {
         let entry = info.entry(&name).ok_or(CubinError::Damaged("it lacks an entry"))?;
         registers = registers.max(entry.registers);
-        local_bytes = local_bytes.max(entry.stack_bytes).max(entry.frame_bytes);
     }
     if program.threads.saturating_mul(registers) > REGISTERS_PER_MULTIPROCESSOR {
         return Err(BuildError::Registers { target, threads: program.threads, registers });
@@ -458,5 +462,5 @@ pub fn device_code(
         // Code of one major version loads with every driver of that version.
         minimum_driver: (compiler.version().0, 0),
     };
-    Ok(CompiledCode { code, units, registers, local_bytes })
+    Ok(CompiledCode { code, units, registers, local_bytes, unlinked })
 }

@@ -7,15 +7,15 @@ use warpweave_codegen::lower::error::LowerError;
 use warpweave_codegen::lower::{LoweredProgram, lower};
 use warpweave_codegen::verify::{Violation as KernelViolation, verify};
 use warpweave_fusion::cost::KernelCost;
-use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::cost::cpu::CpuArch;
 use warpweave_fusion::cost::estimate::EstimatedCost;
+use warpweave_fusion::cost::gpu::GpuPrices;
 use warpweave_fusion::cost::host::HostCost;
+use warpweave_fusion::cost::sync::SyncCosts;
 use warpweave_fusion::partition::search::{FusionLevel, Partition, SearchReport, partition_within};
 use warpweave_fusion::schedule::choice::limits;
 use warpweave_fusion::schedule::choice::lower_bounds::LowerBounds;
 use warpweave_fusion::schedule::choice::plan_with;
-use warpweave_fusion::schedule::dependence::costs::SyncCosts;
 use warpweave_fusion::schedule::options::{KernelChoice, PlanOptions, Planned};
 use warpweave_fusion::schedule::policy::SyncPolicy;
 use warpweave_graph::TensorProgram;
@@ -28,7 +28,9 @@ use warpweave_graph::views::Layout;
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::verify::Verified;
 use warpweave_plan::verify::violation::Violation;
+use warpweave_runtime::session::DEFAULT_KERNEL_TARGET;
 
+use crate::prices;
 use crate::search_limit::SearchLimit;
 
 /// What a compilation decides by.
@@ -54,9 +56,9 @@ const HOST_THREADS: usize = 4;
 
 impl CompileOptions {
     /// For a GPU: a unit a multiprocessor, fusion through shared memory too.
-    pub fn gpu(arch: GpuArch) -> Self {
-        let (units, cost) = (arch.multiprocessors.value, Arc::new(EstimatedCost { arch }));
-        Self { units, fusion: FusionLevel::Full, cost, waiting: SyncCosts::h200(), sync: None }
+    pub fn gpu(prices: &GpuPrices) -> Self {
+        let (units, cost) = (prices.arch.multiprocessors.value, Arc::new(EstimatedCost { arch: prices.arch }));
+        Self { units, fusion: FusionLevel::Full, cost, waiting: prices.sync, sync: None }
     }
 
     /// How plans are made: for the units, with the shared memory of the device that costs are of.
@@ -69,7 +71,7 @@ impl CompileOptions {
 
     /// For the host back end, whatever processor runs it.
     pub fn host() -> Self {
-        Self::processor(CpuArch::avx2())
+        Self::processor(prices::of_processor())
     }
 
     /// For the host back end: in program order, so that what a thread reads again soon is still in its caches.
@@ -82,7 +84,7 @@ impl CompileOptions {
 
 impl Default for CompileOptions {
     fn default() -> Self {
-        Self::gpu(GpuArch::h200())
+        Self::gpu(&prices::of_target(DEFAULT_KERNEL_TARGET))
     }
 }
 

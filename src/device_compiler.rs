@@ -5,13 +5,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, available_parallelism};
 use std::time::Duration;
 
-use warpweave_codegen::kernel_ir::Program;
-use warpweave_codegen::print::{DeviceUnits, UnitSize, device_units, whole_source};
+use warpweave_codegen::kernel_ir::{KernelId, Program};
+use warpweave_codegen::print::{
+    DeviceUnits, LinkedUnit, RegisterUse, UnitSize, device_units, function_name, linked_unit, whole_source,
+};
 use warpweave_runtime::cubin::{CubinError, CubinInfo};
 use warpweave_runtime::gates::registers_per_thread;
 use warpweave_runtime::linker::{LinkError, Linker};
 use warpweave_runtime::nvrtc::{Nvrtc, NvrtcError, UnitKind};
 use warpweave_runtime::target::Target;
+use warpweave_runtime::toolkit::NoLinker;
 
 /// A compiler of translation units.
 pub trait DeviceCompiler: Sync {
@@ -29,41 +32,117 @@ pub struct ProgramCode {
     pub cubin: Vec<u8>,
     /// How many translation units it was compiled in.
     pub units: usize,
+    /// Why units were compiled as one that would have been linked.
+    pub unlinked: Option<NoLinker>,
 }
 
-/// The code of `program`: compiled whole, or in units of `size` side by side and linked. A program whose linked code would
-/// use local memory is compiled whole if that uses less, and so is every program for a target that cannot link or where
-/// there is no linker.
+/// The code of `program`: compiled whole, or in units of `size` side by side and linked. Kernels that would use local memory
+/// are compiled again, alone and printed so that they need fewer registers. A program for a target that cannot link is compiled
+/// whole, and so is every program where there is no linker.
 pub fn compile_program(
     program: &Program,
     size: UnitSize,
     target: Target,
     compiler: &dyn DeviceCompiler,
 ) -> Result<ProgramCode, DeviceCompileError> {
-    let whole = || {
+    let whole = |unlinked| {
         let cubin = compiler.compile(&whole_source(program), target, UnitKind::Whole)?;
-        Ok(ProgramCode { cubin, units: 1 })
+        Ok(ProgramCode { cubin, units: 1, unlinked })
     };
-    let linker = if target.can_link() { Linker::locate()? } else { None };
-    let (DeviceUnits::Linked(units), Some(linker)) = (device_units(program, size), linker) else {
-        return whole();
+    if !target.can_link() {
+        return whole(None);
+    }
+    let DeviceUnits::Linked(units) = device_units(program, size) else {
+        return whole(None);
+    };
+    let linker = match Linker::locate() {
+        Ok(linker) => linker,
+        Err(LinkError::Absent(reason)) => return whole(Some(reason)),
+        Err(error) => return Err(error.into()),
     };
     let kind = UnitKind::Linked { registers: registers_per_thread(program.threads) };
-    let cubin = linker.link(&side_by_side(&units, |unit| compiler.compile(unit, target, kind))?, target)?;
-    let linked = ProgramCode { cubin, units: units.len() };
-    let used = linked.local_bytes()?;
-    if used == 0 {
-        return Ok(linked);
+    let compile = |unit: &LinkedUnit| compiler.compile(&unit.source, target, kind);
+    let cubins = side_by_side(&units, compile)?;
+    let mut linked = Vec::new();
+    for (unit, cubin) in units.iter().zip(cubins) {
+        let spilled = spilled_kernels(program, &unit.kernels, &cubin)?;
+        if spilled.is_empty() {
+            linked.push(cubin);
+        } else {
+            linked.extend(with_fewer_registers(program, unit, cubin, spilled, &compile)?);
+        }
     }
-    let whole = whole()?;
-    Ok(if whole.local_bytes()? < used { whole } else { linked })
+    Ok(ProgramCode { cubin: linker.link(&linked, target)?, units: linked.len(), unlinked: None })
 }
 
-impl ProgramCode {
-    /// Bytes of local memory that a thread uses.
-    fn local_bytes(&self) -> Result<u32, CubinError> {
-        Ok(CubinInfo::read(&self.cubin)?.entries.iter().map(|entry| entry.stack_bytes).max().unwrap_or(0))
+/// A kernel that uses local memory.
+struct Spilled {
+    kernel: KernelId,
+    /// How many bytes.
+    bytes: u32,
+    /// A unit of it alone; none while it is in a unit with others.
+    cubin: Option<Vec<u8>>,
+}
+
+/// Those of these kernels, the ones of `cubin`, that use local memory.
+fn spilled_kernels(program: &Program, kernels: &[KernelId], cubin: &[u8]) -> Result<Vec<Spilled>, CubinError> {
+    let info = CubinInfo::read(cubin)?;
+    let spilled = |&kernel: &KernelId| {
+        let bytes = info.frame_bytes(&function_name(program, kernel)).filter(|bytes| *bytes > 0)?;
+        Some(Spilled { kernel, bytes, cubin: None })
+    };
+    Ok(kernels.iter().filter_map(spilled).collect())
+}
+
+/// The code of a unit in which some kernels spill registers: each of them in a unit of its own, printed so that it needs fewer,
+/// and the others in one. It is `cubin`, the unit as it was, unless that uses more local memory.
+fn with_fewer_registers<C>(
+    program: &Program,
+    unit: &LinkedUnit,
+    cubin: Vec<u8>,
+    mut spilled: Vec<Spilled>,
+    compile: &C,
+) -> Result<Vec<Vec<u8>>, DeviceCompileError>
+where
+    C: Fn(&LinkedUnit) -> Result<Vec<u8>, DeviceCompileError> + Sync,
+{
+    let most = |spilled: &[Spilled]| spilled.iter().map(|kernel| kernel.bytes).max();
+    let before = most(&spilled);
+    let is_other = |kernel: &KernelId| spilled.iter().all(|spilled| spilled.kernel != *kernel);
+    let others: Vec<KernelId> = unit.kernels.iter().copied().filter(is_other).collect();
+    let others = linked_unit(program, &others, RegisterUse::Free);
+    let others = thread::scope(|scope| {
+        let others = scope.spawn(|| if others.kernels.is_empty() { Ok(None) } else { compile(&others).map(Some) });
+        spare(program, &mut spilled, compile)?;
+        others.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })?;
+    if most(&spilled) >= before {
+        return Ok(vec![cubin]);
     }
+    Ok(others.into_iter().chain(spilled.into_iter().filter_map(|kernel| kernel.cubin)).collect())
+}
+
+/// Compiles each kernel alone, by one way after another to need fewer registers until it uses no local memory, and keeps the
+/// code that uses least.
+fn spare<C>(program: &Program, spilled: &mut [Spilled], compile: &C) -> Result<(), DeviceCompileError>
+where
+    C: Fn(&LinkedUnit) -> Result<Vec<u8>, DeviceCompileError> + Sync,
+{
+    for registers in RegisterUse::SPARING {
+        let again: Vec<&mut Spilled> = spilled.iter_mut().filter(|kernel| kernel.bytes > 0).collect();
+        let compiled = side_by_side(&again, |spilled| {
+            let kernels = [spilled.kernel];
+            let cubin = compile(&linked_unit(program, &kernels, registers))?;
+            let bytes = spilled_kernels(program, &kernels, &cubin)?.iter().map(|kernel| kernel.bytes).sum();
+            Ok::<_, DeviceCompileError>(Spilled { kernel: spilled.kernel, bytes, cubin: Some(cubin) })
+        })?;
+        for (kernel, compiled) in again.into_iter().zip(compiled) {
+            if compiled.bytes < kernel.bytes || kernel.cubin.is_none() {
+                *kernel = compiled;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What `work` makes of each item, in order, on as many threads as the machine has; the first failure in order.

@@ -18,6 +18,7 @@ pub mod microbench;
 mod model;
 mod open;
 pub mod operators;
+pub mod prices;
 mod processor_caches;
 pub mod profile;
 pub mod program_file;

@@ -161,7 +161,7 @@ fn open_model(
             let device = Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?;
             let target = device_target(&device)?;
             let compiler = compiler().map_err(OpenError::NoCompiler)?;
-            let Kernels { plan, program: kernels, .. } = kernels(build, target)?;
+            let Kernels { plan, program: kernels, .. } = kernels(&build.on_device(&device), target)?;
             let code = device_code(target, &kernels, compiler.as_ref())?.code;
             let weights = pack_program(&plan.plan.plan().memory, program)?;
             Ok(Box::new(CudaSession::open(ordinal, &plan, &code, &weights, options.cuda())?))

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use warpweave_codegen::kernel_ir::{Entry, Program, text};
 use warpweave_codegen::nodes;
-use warpweave_codegen::print::cuda;
+use warpweave_codegen::print::{RegisterUse, cuda, linked_unit};
 
 #[track_caller]
 fn check(name: &str, program: &Program) {
@@ -42,4 +42,42 @@ fn every_construct() {
 #[test]
 fn matrix_products() {
     check("contraction", &contraction::program(2));
+}
+
+/// The variables in the indices of register arrays.
+fn chosen_by(text: &str) -> Vec<&str> {
+    let indices = text.split('[').skip(1).filter_map(|rest| Some(rest.split_once(']')?.0));
+    indices.flat_map(|index| index.split(|letter: char| !letter.is_ascii_alphanumeric())).collect()
+}
+
+#[test]
+fn fewer_registers_are_asked_for_by_rolling_loops_that_choose_none() {
+    let (mut unrolled, mut rolled) = (0, 0);
+    for program in [contraction::program(2), every_node::program(), sample::program()] {
+        for kernel in program.kernels.ids() {
+            let print = |registers| {
+                let source = linked_unit(&program, &[kernel], registers).source;
+                let (prelude, text) = source.split_once("WW_KERNEL unsigned").expect("there is a kernel");
+                (prelude.to_owned(), text.to_owned())
+            };
+            let ((free_prelude, free), (prelude, sparing)) = (print(RegisterUse::Free), print(RegisterUse::Rolled));
+            assert_eq!((prelude, sparing.lines().count()), (free_prelude, free.lines().count()));
+            let mut lines = free.lines().zip(sparing.lines());
+            while let Some((was, is)) = lines.next() {
+                if was.trim() != "#pragma unroll" {
+                    assert_eq!(was, is);
+                    continue;
+                }
+                let (next, _) = lines.next().expect("a loop follows");
+                let variable = next.split(" = 0u").next().and_then(|start| start.split([' ', '(']).next_back());
+                let is_chosen = chosen_by(&free).contains(&variable.expect("a loop has a variable"));
+                assert_eq!(is.trim(), if is_chosen { "#pragma unroll" } else { "#pragma unroll 1" }, "{next}");
+                *(if is_chosen { &mut unrolled } else { &mut rolled }) += 1;
+            }
+            let (prelude, refetched) = print(RegisterUse::Refetched);
+            assert!(prelude.contains("#define ww_fetched_word ww_refetched_word"));
+            assert_eq!(refetched, sparing);
+        }
+    }
+    assert!(unrolled > 0 && rolled > 0, "{unrolled} {rolled}");
 }

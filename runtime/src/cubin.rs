@@ -1,4 +1,4 @@
-//! What a cubin says about itself: architecture, and per entry registers, shared memory and stack.
+//! What a cubin says about itself: architecture, per entry registers, shared memory and stack, per other function its frame.
 //!
 //! The file is untrusted: every offset is checked, and a malformed one is an error, never a panic.
 
@@ -33,6 +33,15 @@ pub struct EntryInfo {
     pub stack_bytes: u32,
 }
 
+/// A function that entries call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FunctionInfo {
+    /// The symbol's name.
+    pub name: String,
+    /// Bytes of its own stack frame. Not 0 where registers are spilled or arrays live in local memory.
+    pub frame_bytes: u32,
+}
+
 /// What a cubin holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CubinInfo {
@@ -42,6 +51,8 @@ pub struct CubinInfo {
     pub target: Option<Target>,
     /// Entry functions by name.
     pub entries: Vec<EntryInfo>,
+    /// Other functions by name; those of other units that a relocatable cubin calls are not among them.
+    pub functions: Vec<FunctionInfo>,
 }
 
 /// From this architecture on, an entry that uses shared memory counts the system's part as its own.
@@ -78,9 +89,14 @@ impl CubinInfo {
                 .find(|attribute| attribute.kind == kind && attribute.symbol as usize == symbol)
                 .map(|attribute| attribute.value)
         };
-        let mut entries = Vec::new();
+        let (mut entries, mut functions) = (Vec::new(), Vec::new());
         for (index, symbol) in elf.symbols()?.into_iter().enumerate() {
-            if symbol.kind != SYMBOL_TYPE_FUNCTION || symbol.other & SYMBOL_IS_ENTRY == 0 {
+            if symbol.kind != SYMBOL_TYPE_FUNCTION {
+                continue;
+            }
+            let frame_bytes = value(ATTRIBUTE_FRAME_SIZE, index);
+            if symbol.other & SYMBOL_IS_ENTRY == 0 {
+                functions.extend(frame_bytes.map(|frame_bytes| FunctionInfo { name: symbol.name, frame_bytes }));
                 continue;
             }
             let registers =
@@ -89,13 +105,26 @@ impl CubinInfo {
             entries.push(EntryInfo {
                 registers,
                 static_shared_bytes: shared.saturating_sub(reserved),
-                frame_bytes: value(ATTRIBUTE_FRAME_SIZE, index).unwrap_or(0),
+                frame_bytes: frame_bytes.unwrap_or(0),
                 stack_bytes: value(ATTRIBUTE_MIN_STACK_SIZE, index).unwrap_or(0),
                 name: symbol.name,
             });
         }
         entries.sort_by(|left, right| left.name.cmp(&right.name));
-        Ok(Self { architecture, target: noted_target(&elf), entries })
+        functions.sort_by(|left, right| left.name.cmp(&right.name));
+        Ok(Self { architecture, target: noted_target(&elf), entries, functions })
+    }
+
+    /// Bytes of local memory that a thread uses at most: an entry's stack, called functions included.
+    pub fn local_bytes(&self) -> u32 {
+        let bytes = |entry: &EntryInfo| entry.stack_bytes.max(entry.frame_bytes);
+        self.entries.iter().map(bytes).max().unwrap_or(0)
+    }
+
+    /// Bytes of the stack frame of the function of this name, entry or not; `None` if there is none.
+    pub fn frame_bytes(&self, name: &str) -> Option<u32> {
+        let function = || self.functions.iter().find(|function| function.name == name);
+        self.entry(name).map(|entry| entry.frame_bytes).or_else(|| Some(function()?.frame_bytes))
     }
 
     /// The entry of this name.

@@ -28,6 +28,8 @@ pub mod target;
 #[cfg(feature = "compile")]
 pub mod text;
 #[cfg(feature = "compile")]
+pub mod toolkit;
+#[cfg(feature = "compile")]
 mod tools;
 pub mod unfinished;
 

@@ -2,19 +2,22 @@
 
 #![expect(unsafe_code, reason = "calls into a C library")]
 
-use std::ffi::{CString, c_char, c_int, c_void};
-use std::path::{Path, PathBuf};
+use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::path::Path;
 use std::ptr;
 
 use libloading::os::unix;
 
-use crate::dynamic_library::{Handle, OpenError, Output, newest_beneath, open_for_ever};
+use crate::dynamic_library::{Handle, OpenError, Output, open_for_ever};
 use crate::target::Target;
-use crate::tools::cuda_roots;
+use crate::toolkit::{NoLinker, Toolkit};
 
 /// A failure to find nvJitLink or to link with it.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
+    /// There is no library that goes with NVRTC.
+    #[error(transparent)]
+    Absent(#[from] NoLinker),
     /// The library is there but cannot be opened, or is no nvJitLink.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -34,11 +37,14 @@ pub enum LinkError {
 #[derive(Clone, Copy, Debug)]
 pub struct Linker {
     functions: Functions,
+    version: (u32, u32),
+    path: &'static Path,
 }
 
 /// The functions used, as `nvJitLink.h` declares them.
 #[derive(Clone, Copy, Debug)]
 struct Functions {
+    version: unsafe extern "C" fn(*mut c_uint, *mut c_uint) -> c_int,
     create: unsafe extern "C" fn(*mut Handle, u32, *const *const c_char) -> c_int,
     destroy: unsafe extern "C" fn(*mut Handle) -> c_int,
     add: unsafe extern "C" fn(Handle, c_int, *const c_void, usize, *const c_char) -> c_int,
@@ -51,19 +57,35 @@ struct Functions {
 const INPUT_CUBIN: c_int = 1;
 
 impl Linker {
-    /// Opens nvJitLink from where [`crate::nvrtc::Nvrtc::locate`] looks; none if there is none.
-    pub fn locate() -> Result<Option<Self>, LinkError> {
-        Self::locate_in(&cuda_roots())
+    /// Opens the nvJitLink of this process's [`Toolkit`].
+    pub fn locate() -> Result<Self, LinkError> {
+        Self::of(Toolkit::of_process())
     }
 
-    /// Opens nvJitLink from one of `roots`.
-    pub fn locate_in(roots: &[PathBuf]) -> Result<Option<Self>, LinkError> {
-        newest_beneath(roots, "libnvJitLink.so.").map(|path| Self::open(&path)).transpose()
+    /// Opens the nvJitLink of `toolkit`.
+    pub fn of(toolkit: &Toolkit) -> Result<Self, LinkError> {
+        Self::open(toolkit.linker.as_ref().map_err(Clone::clone)?)
     }
 
     fn open(path: &Path) -> Result<Self, LinkError> {
         let functions = Functions::of(open_for_ever(path)?).map_err(|error| OpenError::new(path, &error))?;
-        Ok(Self { functions })
+        let (mut major, mut minor) = (0, 0);
+        // SAFETY: both pointers are to live integers.
+        let code = unsafe { (functions.version)(&mut major, &mut minor) };
+        if code != 0 {
+            return Err(LinkError::Call { function: "nvJitLinkVersion", code, log: String::new() });
+        }
+        Ok(Self { functions, version: (major, minor), path: Box::leak(path.into()) })
+    }
+
+    /// Major and minor version.
+    pub fn version(&self) -> (u32, u32) {
+        self.version
+    }
+
+    /// The library's file.
+    pub fn path(&self) -> &'static Path {
+        self.path
     }
 
     /// One cubin of `units`, relocatable cubins for `target`. Equal units in equal order give equal bytes.
@@ -144,6 +166,7 @@ impl Functions {
             };
         }
         Ok(Self {
+            version: symbol!("nvJitLinkVersion"),
             create: symbol!("nvJitLinkCreate"),
             destroy: symbol!("nvJitLinkDestroy"),
             add: symbol!("nvJitLinkAddData"),

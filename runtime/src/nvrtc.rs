@@ -3,14 +3,14 @@
 mod library;
 
 use std::ffi::CString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use warpweave_codegen::prelude::DEVICE_OPTIONS;
 
 use crate::cache::{Cache, CacheKey};
 use crate::dynamic_library::OpenError;
 use crate::target::Target;
-use crate::tools::cuda_roots;
+use crate::toolkit::{Toolkit, list};
 use library::{Library, Program};
 
 /// A failure to find NVRTC or to compile with it.
@@ -18,7 +18,7 @@ use library::{Library, Program};
 pub enum NvrtcError {
     /// No folder holds the library.
     #[error(
-        "NVRTC not found in {}: run scripts/fetch_cuda.sh, or name a folder that holds it in WARPWEAVE_CUDA_DIR",
+        "NVRTC not found in {}: run warpweave doctor --fetch-cuda, or name a folder that holds it in WARPWEAVE_CUDA_DIR",
         list(searched)
     )]
     NotFound {
@@ -83,21 +83,33 @@ pub enum UnitKind {
 pub struct Nvrtc {
     library: Library,
     version: (i32, i32),
+    path: &'static Path,
 }
 
 impl Nvrtc {
-    /// Opens NVRTC: from the folder that `WARPWEAVE_CUDA_DIR` names, else from `.cuda` beside or above the current
-    /// folder or the executable, else from the system. The loader's path is not used.
+    /// Opens the NVRTC of this process's [`Toolkit`].
     pub fn locate() -> Result<Self, NvrtcError> {
-        Self::locate_in(&cuda_roots())
+        Self::of(Toolkit::of_process())
     }
 
-    /// Opens NVRTC from one of `roots`, each an unpacked wheel's folder, a toolkit's, or the one that holds the
-    /// libraries.
-    pub fn locate_in(roots: &[PathBuf]) -> Result<Self, NvrtcError> {
-        let library = Library::locate(roots)?;
+    /// Opens the NVRTC of `toolkit`.
+    pub fn of(toolkit: &Toolkit) -> Result<Self, NvrtcError> {
+        match &toolkit.nvrtc {
+            Some(path) => Self::open(path),
+            None => Err(NvrtcError::NotFound { searched: toolkit.searched.clone() }),
+        }
+    }
+
+    /// Opens the NVRTC at `path`.
+    pub fn open(path: &Path) -> Result<Self, NvrtcError> {
+        let library = Library::open(path)?;
         let version = library.version()?;
-        Ok(Self { library, version })
+        Ok(Self { library, version, path: Box::leak(path.into()) })
+    }
+
+    /// The library's file.
+    pub fn path(&self) -> &'static Path {
+        self.path
     }
 
     /// Major and minor version.
@@ -172,8 +184,4 @@ impl Nvrtc {
             Err(error) => Err(error),
         }
     }
-}
-
-fn list(folders: &[PathBuf]) -> String {
-    folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -110,7 +110,15 @@ pub(crate) struct TemporaryDirectory {
 impl TemporaryDirectory {
     /// A new, empty folder.
     pub(crate) fn new() -> io::Result<Self> {
-        let name = || std::env::temp_dir().join(format!("warpweave-{}", unique_suffix()));
+        Self::create(|| std::env::temp_dir().join(format!("warpweave-{}", unique_suffix())))
+    }
+
+    /// A new, empty folder beside `path`.
+    pub(crate) fn beside(path: &Path) -> io::Result<Self> {
+        Self::create(|| beside(path))
+    }
+
+    fn create(name: impl Fn() -> PathBuf) -> io::Result<Self> {
         let mut unfinished = unfinished();
         let (path, ()) = create_new(name, |path| fs::create_dir(path))?;
         unfinished.folders.push(path.clone());
@@ -120,6 +128,12 @@ impl TemporaryDirectory {
     /// The folder.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Gives it its final name, which names nothing yet or an empty folder.
+    pub(crate) fn rename(self, path: &Path) -> io::Result<()> {
+        let _unfinished = unfinished();
+        fs::rename(&self.path, path)
     }
 
     /// A file in it.

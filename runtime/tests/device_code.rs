@@ -16,6 +16,7 @@ use warpweave_runtime::gates::{GateReport, GateViolation, Subject, judge};
 use warpweave_runtime::nvrtc::{Nvrtc, NvrtcError, UnitKind};
 use warpweave_runtime::sass::COHERENT_CONSTANTS;
 use warpweave_runtime::target::Target;
+use warpweave_runtime::toolkit::Toolkit;
 
 const TARGETS: [Target; 2] = [Target::Sm80, Target::Sm90a];
 
@@ -83,8 +84,9 @@ fn cubins_tell_their_target_and_resources() {
 
 #[test]
 fn an_absent_compiler_is_an_error_with_a_remedy() {
-    let error = Nvrtc::locate_in(&["/nonexistent".into()]).expect_err("the folder does not exist").to_string();
-    assert!(error.contains("/nonexistent") && error.contains("scripts/fetch_cuda.sh"), "{error}");
+    let error =
+        Nvrtc::of(&Toolkit::beneath(["/nonexistent".into()])).expect_err("the folder does not exist").to_string();
+    assert!(error.contains("/nonexistent") && error.contains("doctor --fetch-cuda"), "{error}");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::gpu::GpuPrices;
 use warpweave_fusion::cost::traffic::moved_bytes;
-use warpweave_fusion::schedule::dependence::costs::SyncCosts;
 use warpweave_fusion::schedule::simulation::Jitter;
 use warpweave_fusion::schedule::simulation::plan::simulate_plan;
 use warpweave_graph::ElementType;
@@ -59,11 +59,11 @@ pub struct PlanProfile {
 }
 
 /// Which costs a plan was made with.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one value a compilation: a box would only hide the constants")]
 pub enum Estimator {
     /// A GPU's: rooflines and the cost of a dependent step.
-    Gpu(GpuArch),
+    Gpu(GpuPrices),
     /// The host back end's.
     Host,
     /// None that hold for where the plan is run.
@@ -71,10 +71,10 @@ pub enum Estimator {
 }
 
 impl Estimator {
-    fn seconds(self, tasks: u32, units: usize, task_microseconds: f64, bytes: u64) -> Option<f64> {
+    fn seconds(&self, tasks: u32, units: usize, task_microseconds: f64, bytes: u64) -> Option<f64> {
         let waves = (tasks as usize).div_ceil(units.max(1)) as f64;
         let microseconds = match self {
-            Self::Gpu(arch) => {
+            Self::Gpu(GpuPrices { arch, .. }) => {
                 let traffic = bytes as f64 / arch.memory_bytes_per_microsecond.value;
                 arch.step_microseconds.value + traffic.max(waves * task_microseconds)
             }
@@ -85,9 +85,9 @@ impl Estimator {
     }
 
     /// What a plan is predicted to take. The simulator knows what exchanges cost on a GPU alone.
-    fn predicted_seconds(self, plan: &ExecutionPlan) -> Option<f64> {
+    fn predicted_seconds(&self, plan: &ExecutionPlan) -> Option<f64> {
         match self {
-            Self::Gpu(_) => Some(simulate_plan(plan, &SyncCosts::h200(), Jitter::None).makespan * 1e-6),
+            Self::Gpu(prices) => Some(simulate_plan(plan, &prices.sync, Jitter::None).makespan * 1e-6),
             Self::Host | Self::Unknown => None,
         }
     }
@@ -113,7 +113,7 @@ impl LowerBounds {
 }
 
 /// Reads a plan's numbers.
-pub fn profile(plan: &ExecutionPlan, estimator: Estimator) -> PlanProfile {
+pub fn profile(plan: &ExecutionPlan, estimator: &Estimator) -> PlanProfile {
     let memory = &plan.memory;
     let groups: Vec<GroupProfile> = plan
         .operators()

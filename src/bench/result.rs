@@ -108,6 +108,10 @@ pub struct BenchResult {
     pub device: String,
     /// The product's name, for a GPU.
     pub product: Option<String>,
+    /// Which device's constants the plan's estimated and predicted times follow from, and where these come from; `None` on
+    /// devices without a model of costs, and in records that do not say it.
+    #[serde(default)]
+    pub priced_for: Option<String>,
     /// How it was measured.
     pub method: MethodRecord,
     /// The runs before.

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use warpweave_fusion::cost::arch::GpuArch;
-use warpweave_fusion::schedule::dependence::costs::SyncCosts;
+use warpweave_fusion::cost::gpu::GpuPrices;
+use warpweave_fusion::cost::sync::SyncCosts;
 use warpweave_fusion::schedule::simulation::plan::simulate_plan;
 use warpweave_fusion::schedule::simulation::{Jitter, Simulation};
 use warpweave_graph::program::{Names, Phase, TensorProgram};
@@ -51,6 +52,9 @@ pub struct StepProfile {
     pub target: BundleTarget,
     /// How the times are known.
     pub known: Known,
+    /// Which device's constants predicted times follow from, and where these come from; `None` of recorded times.
+    #[serde(default)]
+    pub priced_for: Option<String>,
     /// Seconds of the run, launch left out.
     pub seconds: f64,
     /// Seconds that moving what states become to where the next run finds it takes behind the run, where that is predicted.
@@ -81,17 +85,21 @@ pub struct TrainingStep {
 }
 
 impl StepProfile {
-    /// What the cost model says of a plan for a GPU.
+    /// What the cost model says of a plan for a GPU with these constants.
     pub fn predicted(
         target: BundleTarget,
         plan: &ExecutionPlan,
         program: &TensorProgram,
         record: &TrainingRecord,
+        prices: &GpuPrices,
     ) -> Self {
-        let costs = SyncCosts::h200();
-        let run = simulate_plan(plan, &costs, Jitter::None);
-        let advance_seconds = advance_microseconds(&plan.memory, &costs, &GpuArch::h200()) * 1e-6;
-        Self { advance_seconds, ..Self::of_run(target, Known::Predicted, plan, &run, program, record) }
+        let run = simulate_plan(plan, &prices.sync, Jitter::None);
+        let advance_seconds = advance_microseconds(&plan.memory, &prices.sync, &prices.arch) * 1e-6;
+        Self {
+            advance_seconds,
+            priced_for: Some(prices.priced_for()),
+            ..Self::of_run(target, Known::Predicted, plan, &run, program, record)
+        }
     }
 
     /// A recorded run on the host, in microseconds.
@@ -110,6 +118,7 @@ impl StepProfile {
         Self {
             target,
             known,
+            priced_for: None,
             seconds: run.makespan * 1e-6,
             advance_seconds: 0.0,
             utilisation: run.shares().running,

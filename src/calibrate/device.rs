@@ -2,49 +2,39 @@
 
 use std::time::Duration;
 
-use warpweave_fusion::cost::arch::GpuArch;
+use warpweave_fusion::cost::gpu::GpuPrices;
 use warpweave_fusion::partition::search::FusionLevel;
 use warpweave_graph::TensorProgram;
-use warpweave_runtime::cuda::{CudaOptions, CudaSession, DeviceInfo, Driver, ResidentContext};
-use warpweave_runtime::session::{SessionError, pack_program};
-use warpweave_runtime::target::Target;
+use warpweave_runtime::cuda::{CudaOptions, CudaSession};
+use warpweave_runtime::session::pack_program;
 
 use super::{Stopwatch, Trial};
 use crate::build::Build;
 use crate::device_compiler::DeviceCompiler;
-use crate::microbench::Bench;
+use crate::microbench::{Bench, EdgeReadings};
 use crate::model::Model;
-use crate::open::{OpenError, device_target};
+use crate::open::OpenError;
 use crate::random_inputs::random_inputs;
-use crate::tune::median;
 
-const RUNS: u32 = 32;
 /// After how long a wait gives up.
 const WAIT_LIMIT: Duration = Duration::from_secs(2);
 
 /// Compiles programs for a GPU and takes the median of events around their launches.
 pub struct DeviceStopwatch<'a> {
     compiler: &'a dyn DeviceCompiler,
-    device: DeviceInfo,
-    target: Target,
-    _context: ResidentContext,
+    bench: Bench<'a>,
 }
 
 impl<'a> DeviceStopwatch<'a> {
     /// For GPU `ordinal`.
     pub fn new(compiler: &'a dyn DeviceCompiler, ordinal: u32) -> Result<Self, OpenError> {
-        let driver = Driver::open().map_err(SessionError::from)?;
-        let device = driver.device(ordinal).map_err(SessionError::from)?;
-        let target = device_target(&device)?;
-        let context = ResidentContext::new(ordinal).map_err(SessionError::from)?;
-        Ok(Self { compiler, device, target, _context: context })
+        Ok(Self { compiler, bench: Bench::new(compiler, ordinal)? })
     }
 
-    /// What is known of the device before anything is measured: its own attributes, and the constants of its generation.
-    pub fn base(&self) -> GpuArch {
-        let (major, _) = self.device.capability;
-        let base = if major < 9 { GpuArch::a100() } else { GpuArch::h200() };
-        base.with_attributes(self.device.multiprocessors as usize, self.device.shared_bytes as usize)
+    /// What is known of the device before anything is measured: the constants of its product or of its generation, with its own
+    /// attributes.
+    pub fn base(&self) -> GpuPrices {
+        self.bench.prices().clone()
     }
 }
 
@@ -52,10 +42,12 @@ impl Stopwatch for DeviceStopwatch<'_> {
     fn microseconds(&mut self, trial: &Trial) -> Result<f64, OpenError> {
         match trial {
             Trial::Program(program, fusion) => self.launch(program, *fusion),
-            Trial::Loop { benchmark, elements, rounds } => {
-                Bench::new(self.compiler, self.device.ordinal)?.microseconds(*benchmark, *elements, *rounds)
-            }
+            Trial::Loop { benchmark, elements, rounds } => self.bench.microseconds(*benchmark, *elements, *rounds),
         }
+    }
+
+    fn edges(&mut self) -> EdgeReadings {
+        self.bench.edges()
     }
 }
 
@@ -64,12 +56,13 @@ impl DeviceStopwatch<'_> {
         let names = |count: usize| -> Vec<String> { (0..count).map(|position| position.to_string()).collect() };
         let (inputs, outputs) = (names(program.inputs.len()), names(program.outputs.len()));
         let mut build = Build::new(Model::new("probe", program.clone(), &inputs, &outputs), &mut |_| {});
-        build.fusion = Some(fusion);
-        let (part, judged) = build.part_with_code(self.target, self.compiler, &mut |_| {})?;
+        (build.fusion, build.prices) = (Some(fusion), Some(self.base()));
+        let (part, judged) = build.part_with_code(self.bench.target(), self.compiler, &mut |_| {})?;
         let weights = pack_program(&part.plan.plan.plan().memory, &build.prepared().program)?;
         let options = CudaOptions { wait_limit: WAIT_LIMIT, ..CudaOptions::default() };
-        let mut session = CudaSession::open(self.device.ordinal, &part.plan, &judged.code, &weights, options)?;
+        let ordinal = self.bench.device().ordinal;
+        let mut session = CudaSession::open(ordinal, &part.plan, &judged.code, &weights, options)?;
         let inputs = random_inputs(&build.model.signature, 1);
-        Ok(median(&mut session, &inputs, RUNS)?)
+        self.bench.median(&mut session, &inputs)
     }
 }

@@ -264,9 +264,9 @@ pub fn calibrate_processor(
         if let Some(now) = now {
             *probe.constant(&mut arch) = CpuArch::measured(now);
         }
-        readings.push(Reading { constant: probe.name(), microseconds, before, now });
+        readings.push(Reading { constant: probe.name(), microseconds: Some(microseconds), before, now });
     }
-    Ok(Calibration { arch, readings })
+    Ok(Calibration { arch, readings, failed: Vec::new() })
 }
 
 /// Takes the least time of several runs on this machine.

@@ -1,9 +1,13 @@
 use warpweave_fusion::cost::arch::{GpuArch, Provenance};
+use warpweave_fusion::cost::edges::{Edge, EdgeTime, barrier_units};
+use warpweave_fusion::cost::gpu::GpuProduct;
+use warpweave_fusion::cost::sync::SyncCosts;
 use warpweave_graph::reference::evaluate;
 use warpweave_graph::{ElementType, Tensor};
 
 use super::{Probe, Size, Stopwatch, Trial, calibrate};
 use crate::compiler::{CompileOptions, compile};
+use crate::microbench::{EdgeReadings, FailedEdge};
 use crate::open::OpenError;
 
 /// A device whose launches take 5 µs and whose constants are three times those of another.
@@ -36,21 +40,44 @@ impl Stopwatch for Made {
         let (_, microseconds) = self.programs.iter().find(|(other, _)| other == trial).expect("every trial is known");
         Ok(*microseconds)
     }
+
+    fn edges(&mut self) -> EdgeReadings {
+        let costs = SyncCosts::h200();
+        let all = Edge::ALL.into_iter().filter(|edge| *edge != Edge::Barrier).map(|edge| (edge, Some(2)));
+        let barriers = barrier_units(132).into_iter().map(|units| (Edge::Barrier, Some(units)));
+        let time = |(edge, units): (Edge, Option<usize>)| EdgeTime {
+            edge,
+            units,
+            microseconds: 3.0 * costs.edge_microseconds(edge, units).unwrap_or(1.0),
+            predicted_microseconds: None,
+        };
+        EdgeReadings { times: all.chain(barriers).map(time).collect(), failed: Vec::new() }
+    }
 }
 
 #[test]
 fn slopes_give_the_constants_whatever_a_launch_takes() {
-    let base = GpuArch::h200();
-    let calibration = calibrate(base, &mut Made::of(&base)).expect("nothing fails");
-    assert_eq!(calibration.readings.len(), Probe::ALL.len());
-    let mut arch = calibration.arch;
+    let base = GpuProduct::H200.prices();
+    let calibration = calibrate(base.clone(), &mut Made::of(&base.arch)).expect("nothing fails");
+    assert_eq!(calibration.readings.len(), Probe::ALL.len() + 7);
+    let (before, now) = (base.sync, calibration.arch.sync);
+    assert!(now.assumptions().is_empty(), "all of it was measured: {:?}", now.assumptions());
+    for (edge, units) in
+        [(Edge::Signal, 2), (Edge::Barrier, 32), (Edge::Barrier, 132), (Edge::Drain, 2), (Edge::TaggedValue, 2)]
+    {
+        let [before, now] =
+            [before, now].map(|costs| costs.edge_microseconds(edge, Some(units)).expect("it has a cost"));
+        assert!((now / before - 3.0).abs() < 1e-6, "{edge:?}: {before}, {now}");
+    }
+    assert!((now.keep.value / before.keep.value - 3.0).abs() < 1e-6, "it follows from the bandwidth of memory");
+    let mut arch = calibration.arch.arch;
     for (probe, reading) in Probe::ALL.into_iter().zip(calibration.readings) {
         let now = reading.now.expect("every slope is above 0");
         assert!((now / reading.before - 3.0).abs() < 1e-6, "{reading:?}");
         let constant = *probe.constant(&mut arch);
         assert_eq!((constant.value, constant.provenance), (now, Provenance::Measured));
     }
-    assert_eq!(arch.cache_bytes, base.cache_bytes);
+    assert_eq!(arch.cache_bytes, base.arch.cache_bytes);
     assert!(arch.is_sound());
 }
 
@@ -61,10 +88,16 @@ fn what_does_not_get_slower_measures_nothing() {
         fn microseconds(&mut self, _: &Trial) -> Result<f64, OpenError> {
             Ok(7.0)
         }
+
+        fn edges(&mut self) -> EdgeReadings {
+            let failed = FailedEdge { edge: Edge::Signal, units: Some(2), reason: "it gave up".to_owned() };
+            EdgeReadings { times: Vec::new(), failed: vec![failed] }
+        }
     }
-    let base = GpuArch::h200();
-    let calibration = calibrate(base, &mut Constant).expect("nothing fails");
+    let base = GpuProduct::H200.prices();
+    let calibration = calibrate(base.clone(), &mut Constant).expect("nothing fails");
     assert_eq!(calibration.arch, base);
+    assert_eq!(calibration.failed.len(), 1);
     assert!(calibration.readings.iter().all(|reading| reading.now.is_none()));
 }
 

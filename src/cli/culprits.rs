@@ -17,6 +17,7 @@ use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::npz::NpzError;
 use warpweave::runtime::nvrtc::NvrtcError;
 use warpweave::runtime::session::{IndexError, SessionError};
+use warpweave::runtime::toolkit::fetch::FetchError;
 use warpweave::{ArchFileError, BuildError, DeviceCompileError, ModelError, OpenError, RefusedNode, TimingsFileError};
 
 use super::error::CliError;
@@ -60,6 +61,10 @@ pub fn culprits(error: &CliError) -> Vec<Value> {
         CliError::MissingInput { name, .. } | CliError::WrongInput { name, .. } => {
             vec![json!({"kind": "input", "name": name})]
         }
+        CliError::Fetch(
+            FetchError::Occupied(path) | FetchError::Unpack { path, .. } | FetchError::File { path, .. },
+        ) => vec![file(path)],
+        CliError::Fetch(FetchError::NoPip(_) | FetchError::Pip { .. } | FetchError::TimeLimit) => Vec::new(),
         CliError::Usage(text) => options(text),
         CliError::Checkpoint(CheckpointError::File { path, .. } | CheckpointError::Format { path, .. }) => {
             vec![file(path)]

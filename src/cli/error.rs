@@ -24,6 +24,7 @@ use warpweave::runtime::npz::NpzError;
 use warpweave::runtime::nvrtc::NvrtcError;
 use warpweave::runtime::sass::SassError;
 use warpweave::runtime::session::{Device, FailureKind, SessionError};
+use warpweave::runtime::toolkit::fetch::FetchError;
 use warpweave::{ArchFileError, BuildError, DeviceCompileError, ModelError, OpenError, TimingsFileError};
 
 /// A check has failed.
@@ -198,6 +199,9 @@ pub enum CliError {
         /// Where it is saved what was learned.
         saved: Option<PathBuf>,
     },
+    /// CUDA's tools are not fetched.
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
     /// Options contradict one another.
     #[error("{0}")]
     Usage(String),
@@ -368,6 +372,7 @@ impl CliError {
             Self::OutputIsInput { .. } => "output-is-input",
             Self::Bench(error) => error.code(),
             Self::Lab(_) | Self::LabRun(_) | Self::LabCosts(_) => "lab",
+            Self::Fetch(_) => "fetch-cuda",
             Self::Usage(_) => "usage",
             Self::NoDevice { .. } => "device",
         }
@@ -426,7 +431,7 @@ impl CliError {
                 OpenError::Session(error) => of_kind(error.kind()),
                 OpenError::NoCompiler(_) => EXIT_ENVIRONMENT,
             },
-            Self::NoDevice { .. } => EXIT_ENVIRONMENT,
+            Self::NoDevice { .. } | Self::Fetch(_) => EXIT_ENVIRONMENT,
             Self::NotFinite { .. } => EXIT_CHECK,
             Self::Interrupted { .. } => EXIT_INTERRUPTED,
             Self::Zoo(_)
@@ -478,7 +483,7 @@ fn device_exit(error: &DeviceCompileError) -> u8 {
         DeviceCompileError::Link(LinkError::Call { .. })
         | DeviceCompileError::Cubin(_)
         | DeviceCompileError::Process { .. } => EXIT_CHECK,
-        DeviceCompileError::Link(LinkError::Open(_))
+        DeviceCompileError::Link(LinkError::Open(_) | LinkError::Absent(_))
         | DeviceCompileError::MemoryLimit { .. }
         | DeviceCompileError::Crash { .. }
         | DeviceCompileError::Unlimited(_) => EXIT_ENVIRONMENT,

@@ -1,8 +1,8 @@
 //! One partition planned in every way, with what is uncertain varied.
 
+use warpweave_fusion::cost::sync::SyncCosts;
 use warpweave_fusion::partition::search::Partition;
 use warpweave_fusion::schedule::choice::lower_bounds::LowerBounds;
-use warpweave_fusion::schedule::dependence::costs::SyncCosts;
 use warpweave_fusion::schedule::options::{KernelChoice, PlanOptions};
 use warpweave_fusion::schedule::policy::SyncPolicy;
 use warpweave_fusion::schedule::simulation as simulate;

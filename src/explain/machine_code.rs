@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use warpweave_codegen::print::ENTRY_NAME;
-use warpweave_fusion::cost::arch::GpuArch;
-use warpweave_fusion::schedule::dependence::costs::SyncCosts;
+use warpweave_fusion::cost::gpu::GpuPrices;
 use warpweave_fusion::schedule::simulation::Jitter;
 use warpweave_fusion::schedule::simulation::plan::simulate_plan;
 use warpweave_graph::arena::{Arena, Id};
@@ -22,6 +21,7 @@ use warpweave_runtime::sass::simulate::Surroundings;
 use warpweave_runtime::sass::{Sass, SassError};
 
 use crate::build::CompiledCode;
+use crate::prices::machine_model;
 
 /// Why machine code is not priced.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +61,8 @@ pub struct KernelPrice {
     pub priced_all: Option<f64>,
     /// Registers of a thread of the entry that runs it.
     pub registers: u32,
+    /// Bytes of local memory of its own that a thread uses in it: not 0 where registers were spilled.
+    pub local_bytes: u32,
     /// What a stream takes between such an rTask and the next; `None` as [`dispatch_cycles`] has it.
     pub dispatch: Option<Dispatch>,
 }
@@ -84,14 +86,14 @@ pub struct PricedCode {
 pub fn price_kernels(
     plan: &TargetPlan,
     compiled: &CompiledCode,
-    arch: &GpuArch,
-    costs: &SyncCosts,
+    prices: &GpuPrices,
     surroundings: Surroundings,
 ) -> Result<PricedCode, MachineCodeError> {
     let cubin = &compiled.code.cubin;
     let code = MachineCode::parse(Sass::of(cubin)?.listing())?;
     let info = CubinInfo::read(cubin)?;
-    let machine = MachineModel::h200();
+    let GpuPrices { arch, sync: costs, .. } = prices;
+    let machine = machine_model(prices);
     let subject = Subject {
         cubin,
         code: &code,
@@ -121,6 +123,7 @@ pub fn price_kernels(
             searched_all: 0.0,
             priced_all: Some(0.0),
             registers: info.entry(&entry_of(*runner, kernel)).map_or(0, |entry| entry.registers),
+            local_bytes: info.frame_bytes(&function_of(*runner, kernel)).unwrap_or(0),
             dispatch: None,
         });
         let (own, tasks) = (microseconds(price), f64::from(operator.tasks()));
@@ -209,6 +212,14 @@ fn calls(tables: &Tables, bindings: &Arena<OperatorId, Binding>) -> BTreeMap<(u3
 fn entry_of(runner: Runner, kernel: u32) -> String {
     match runner {
         Runner::Stream => ENTRY_NAME.to_owned(),
+        Runner::Node => node_name(kernel),
+    }
+}
+
+/// The function whose frame is the kernel's own.
+fn function_of(runner: Runner, kernel: u32) -> String {
+    match runner {
+        Runner::Stream => format!("k{kernel}"),
         Runner::Node => node_name(kernel),
     }
 }

@@ -59,20 +59,21 @@ pub fn rejected(
 ) -> Result<RejectedKernels, RejectedError> {
     let options = build.options(BundleTarget::Gpu(target)).map_err(BuildError::from)?;
     let prepared = build.prepared();
-    let cost = EstimatedCost { arch: build.arch(target) };
-    let PlanOptions { costs, units, .. } = options.plan_options();
+    let prices = build.prices(target);
+    let cost = EstimatedCost { arch: prices.arch };
+    let PlanOptions { units, .. } = options.plan_options();
     let partition = prepared.partition(&options);
     let mut candidates = rejected_candidates(&prepared.program, &partition.groups, &cost);
     let mut random = Random::new(seed);
     let mut found = RejectedKernels::default();
     for _ in 0..count.min(candidates.len()) {
         let group = candidates.swap_remove((random.next() % candidates.len() as u64) as usize);
-        let Ok(kernel) = KernelProgram::new(&prepared.program, &group, &cost, units) else {
+        let Ok(kernel) = KernelProgram::new(&prepared.program, &group, &prices, units) else {
             found.unpriced += 1;
             continue;
         };
         let compiled = device_code(target, &kernel.kernels, compiler)?;
-        let priced = price_kernels(&kernel.plan, &compiled, &cost.arch, &costs, surroundings)?;
+        let priced = price_kernels(&kernel.plan, &compiled, &prices, surroundings)?;
         let operators = kernel.plan.plan.plan().operators();
         for price in priced.kernels {
             match price.priced {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+pub use warpweave_fusion::cost::edges::{Edge, EdgeTime};
 
 /// The precision in which models are measured.
 pub const SINGLE: &str = "fp32";
@@ -235,111 +236,6 @@ pub struct LoopCycles {
     pub cycles: f64,
     /// Cycles that the cost model reckons with, where it does.
     pub predicted_cycles: Option<f64>,
-}
-
-/// The time of an exchange or a launch.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct EdgeTime {
-    /// Which.
-    pub edge: Edge,
-    /// Units that take part, where the number matters.
-    pub units: Option<usize>,
-    /// Microseconds of one.
-    pub microseconds: f64,
-    /// Microseconds by the constants that plans are made with, where the program tells.
-    #[serde(default)]
-    pub predicted_microseconds: Option<f64>,
-}
-
-/// What takes a unit from one rTask to a dependent one.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
-pub enum Edge {
-    /// One of those that this program knows.
-    Known(KnownEdge),
-    /// Another one, by its name.
-    Other(String),
-}
-
-/// The edges that this program knows.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum KnownEdge {
-    /// All units signal and wait for all.
-    Barrier,
-    /// One unit signals, another waits.
-    Signal,
-    /// The same in a chain of units, a hop.
-    SignalChain,
-    /// A kernel of a stream of launches.
-    StreamLaunch,
-    /// A graph of one node.
-    GraphLaunch,
-    /// A further node.
-    GraphNode,
-    /// A further node that is launched before the one before it has ended.
-    ProgrammaticNode,
-}
-
-impl KnownEdge {
-    const ALL: [Self; 7] = [
-        Self::Barrier,
-        Self::Signal,
-        Self::SignalChain,
-        Self::StreamLaunch,
-        Self::GraphLaunch,
-        Self::GraphNode,
-        Self::ProgrammaticNode,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Barrier => "barrier",
-            Self::Signal => "signal",
-            Self::SignalChain => "signal-chain",
-            Self::StreamLaunch => "stream-launch",
-            Self::GraphLaunch => "graph-launch",
-            Self::GraphNode => "graph-node",
-            Self::ProgrammaticNode => "programmatic-node",
-        }
-    }
-
-    fn words(self) -> &'static str {
-        match self {
-            Self::Barrier => "barrier",
-            Self::Signal => "signal",
-            Self::SignalChain => "signal of a chain",
-            Self::StreamLaunch => "launch in a stream",
-            Self::GraphLaunch => "launch of a graph",
-            Self::GraphNode => "node of a graph",
-            Self::ProgrammaticNode => "node that is launched early",
-        }
-    }
-}
-
-impl Edge {
-    /// What it is, for people.
-    pub fn words(&self) -> String {
-        match self {
-            Self::Known(edge) => edge.words().to_owned(),
-            Self::Other(name) => name.replace('-', " "),
-        }
-    }
-}
-
-impl From<String> for Edge {
-    fn from(name: String) -> Self {
-        let known = KnownEdge::ALL.into_iter().find(|edge| edge.name() == name);
-        known.map_or(Self::Other(name), Self::Known)
-    }
-}
-
-impl From<Edge> for String {
-    fn from(edge: Edge) -> Self {
-        match edge {
-            Edge::Known(edge) => edge.name().to_owned(),
-            Edge::Other(name) => name,
-        }
-    }
 }
 
 /// Cycles of code by its size.

@@ -11,7 +11,7 @@ mod tests;
 mod verdict;
 
 pub use findings::{
-    Calibrated, Check, CodeCycles, CodeKind, Comparison, Edge, EdgeTime, Findings, Gpu, KernelStalls, KnownEdge,
+    Calibrated, Check, CodeCycles, CodeKind, Comparison, Edge, EdgeTime, Findings, Gpu, KernelStalls,
     LitmusTest, LoopCycles, Measurement, Outcome, PartTime, PeerTime, SINGLE, SoakFound, UnitShares,
 };
 pub use measure_costs::{CostsError, measure_costs};

@@ -179,7 +179,7 @@ fn cycles(lab: &Lab, text: &mut String) {
             for edge in edges {
                 let units = edge.units.map_or(NONE.to_owned(), |units| units.to_string());
                 let times = [Some(edge.microseconds), edge.predicted_microseconds].map(|time| number(time, 3));
-                exchanges.row([edge.edge.words(), units].into_iter().chain(times).collect());
+                exchanges.row([edge.edge.words().to_owned(), units].into_iter().chain(times).collect());
             }
             for one in code {
                 let kernels = one.kernels.map_or(NONE.to_owned(), |kernels| kernels.to_string());

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use warpweave_codegen::lower::LoweredProgram;
 use warpweave_fusion::cost::arch::Constant;
+use warpweave_fusion::cost::sync::SyncCosts;
 use warpweave_fusion::partition::search::FusionLevel;
-use warpweave_fusion::schedule::dependence::costs::SyncCosts;
 use warpweave_fusion::schedule::memory::ArenaPolicy;
 use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_fusion::schedule::policy::SyncPolicy;

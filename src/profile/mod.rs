@@ -9,7 +9,6 @@ pub use parts::{PartTimes, UnitTime};
 use std::collections::BTreeMap;
 
 use warpweave_codegen::trace::TraceClock;
-use warpweave_fusion::schedule::dependence::costs::SyncCosts;
 use warpweave_fusion::schedule::simulation as simulate;
 use warpweave_fusion::schedule::simulation::{Jitter, Simulation};
 use warpweave_graph::Tensor;
@@ -22,9 +21,11 @@ use warpweave_runtime::bundle::BundleTarget;
 use warpweave_runtime::host::HostSession;
 use warpweave_runtime::session::{Device, OpenOptions, Session, SessionError};
 
+use crate::arch_file::DeviceArch;
 use crate::check::Checked;
 use crate::explain::Clock;
 use crate::open::{CompilerSource, OpenError, Source};
+use crate::prices::{self, GivenPrices};
 
 /// A recorded run.
 #[derive(Clone, PartialEq, Debug)]
@@ -37,6 +38,8 @@ pub struct Profile {
     pub recorded: Simulation,
     /// The same plan on the cost model, in microseconds.
     pub predicted: Simulation,
+    /// Which device's constants signals, waits and launches are predicted with, and where they come from.
+    pub priced_for: String,
     /// The smallest step between recorded moments, in microseconds or steps; unknown on the host.
     pub step: Option<f64>,
     /// Per unit, the multiprocessor that ran it, where a device has some.
@@ -63,7 +66,7 @@ pub struct OperatorTimes {
 }
 
 /// Runs `source` on `device` and records when every instruction of its plan begins and ends. Kernels are compiled for it
-/// with a trace, whatever a bundle holds. Nodes of a graph keep no trace: a model of which predictions make nodes is recorded
+/// with a trace, whatever a bundle holds. The prediction beside it has the constants that are given, else the device's. Nodes of a graph keep no trace: a model of which predictions make nodes is recorded
 /// as one persistent program.
 pub fn profile(
     source: &Source,
@@ -71,19 +74,21 @@ pub fn profile(
     options: &OpenOptions,
     compiler: CompilerSource<'_>,
     inputs: &[Tensor],
+    given: &GivenPrices,
 ) -> Result<Profile, OpenError> {
+    let Some(prices) = prices::of_run(device, given)? else {
+        let reason = "it follows no plan; use host, emulator, text or cuda:N".to_owned();
+        return Err(SessionError::Unavailable { device, reason }.into());
+    };
     match device {
-        Device::Reference => {
-            let reason = "it follows no plan; use host, emulator, text or cuda:N".to_owned();
-            Err(SessionError::Unavailable { device, reason }.into())
-        }
-        Device::Host => on_host(source, options, inputs),
+        Device::Reference | Device::Host => on_host(source, options, inputs, &prices),
         Device::Emulator | Device::Text | Device::Cuda(_) => {
-            let profile = traced::profile(TraceClock::Shared, source, device, options, compiler, inputs)?;
+            let profile = traced::profile(TraceClock::Shared, source, device, options, compiler, inputs, &prices)?;
             match profile.step {
                 // Shorter rTasks than its steps are not told apart.
                 Some(step) if step > COARSE && matches!(device, Device::Cuda(_)) => {
-                    let finer = traced::profile(TraceClock::Cycles, source, device, options, compiler, inputs)?;
+                    let finer =
+                        traced::profile(TraceClock::Cycles, source, device, options, compiler, inputs, &prices)?;
                     let note = format!("the device's clock has steps of {step:.2} us: cycles are recorded instead");
                     Ok(Profile { notes: finer.notes.iter().cloned().chain([note]).collect(), ..finer })
                 }
@@ -101,15 +106,21 @@ pub fn profile_by(
     options: &OpenOptions,
     compiler: CompilerSource<'_>,
     inputs: &[Tensor],
+    prices: &DeviceArch,
 ) -> Result<Profile, OpenError> {
-    traced::profile(clock, source, device, options, compiler, inputs)
+    traced::profile(clock, source, device, options, compiler, inputs, prices)
 }
 
 /// Microseconds of a clock's step from which on rTasks are not told apart by it.
 const COARSE: f64 = 0.1;
 
 /// The second run: the first one brings code and data near.
-fn on_host(source: &Source, options: &OpenOptions, inputs: &[Tensor]) -> Result<Profile, OpenError> {
+fn on_host(
+    source: &Source,
+    options: &OpenOptions,
+    inputs: &[Tensor],
+    prices: &DeviceArch,
+) -> Result<Profile, OpenError> {
     let Checked { plan, weights, .. } = Checked::of(source, Some(BundleTarget::Host))?;
     let mut session = HostSession::new(&plan.plan, weights, options.threads).map_err(SessionError::from)?;
     let states = source.initial_states(&plan.plan.plan().memory)?;
@@ -118,26 +129,21 @@ fn on_host(source: &Source, options: &OpenOptions, inputs: &[Tensor]) -> Result<
     let outputs = session.run_traced(inputs, None).map_err(SessionError::from)?;
     let plan = session.plan().plan().clone();
     let recorded = recorded::of_host(plan.persistent(), session.moments());
-    Ok(Profile::new(plan, Clock::Measured, recorded, Vec::new(), outputs))
+    Ok(Profile::new(plan, Clock::Measured, recorded, outputs, prices))
 }
 
 impl Profile {
-    fn new(
-        plan: ExecutionPlan,
-        clock: Clock,
-        recorded: Simulation,
-        multiprocessors: Vec<u32>,
-        outputs: Vec<Tensor>,
-    ) -> Self {
+    fn new(plan: ExecutionPlan, clock: Clock, recorded: Simulation, outputs: Vec<Tensor>, prices: &DeviceArch) -> Self {
         let polls = Polls::of(plan.persistent(), &plan.memory);
-        let predicted = simulate::simulate(plan.persistent(), &polls, &SyncCosts::h200(), Jitter::None);
+        let predicted = simulate::simulate(plan.persistent(), &polls, &prices.sync(), Jitter::None);
         Self {
             plan,
             clock,
             recorded,
             predicted,
+            priced_for: prices.priced_for(),
             step: None,
-            multiprocessors,
+            multiprocessors: Vec::new(),
             bindings: Arena::new(),
             outputs,
             notes: Vec::new(),

@@ -7,13 +7,14 @@ use warpweave_plan::plan::{ExecutionPlan, MemoryPlan};
 use warpweave_plan::tables::Tables;
 use warpweave_plan::verify::verify;
 use warpweave_runtime::bundle::{BundleError, BundleTarget, TargetPlan};
-use warpweave_runtime::cuda::{CudaSession, Driver};
+use warpweave_runtime::cuda::{CudaSession, DeviceInfo, Driver};
 use warpweave_runtime::session::{
     CLOCK_RAMP, DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Device, Kernels, OpenOptions, Session, SessionError, open_kernels,
 };
 use warpweave_runtime::target::Target;
 
 use super::{Profile, recorded};
+use crate::arch_file::DeviceArch;
 use crate::build::device_code;
 use crate::check::Checked;
 use crate::compiler::{CompileError, verified_kernels};
@@ -35,9 +36,17 @@ pub fn profile(
     options: &OpenOptions,
     compiler: CompilerSource<'_>,
     inputs: &[Tensor],
+    prices: &DeviceArch,
 ) -> Result<Profile, OpenError> {
-    let target = target_of(source, device)?;
-    let (checked, notes) = recordable(source, device, target)?;
+    let info = gpu(device)?;
+    let target = target_of(source, info.as_ref(), device)?;
+    let (checked, notes) = match (source, &info) {
+        (Source::Model(build), Some(info)) => {
+            let build = build.on_device(info).into_owned();
+            recordable(&Source::Model(Box::new(build)), device, target)?
+        }
+        (Source::Model(_) | Source::Bundle(_), _) => recordable(source, device, target)?,
+    };
     let missing = || SessionError::Internal(format!("{target} has no kernels"));
     let kernels = checked.kernels.ok_or_else(missing)?;
     let weights = checked.weights;
@@ -89,7 +98,13 @@ pub fn profile(
     let plan = kernels.plan.plan.plan().clone();
     let recorded = recorded::of_trace(plan.persistent(), &trace, scale);
     let bindings = kernels.plan.bindings;
-    Ok(Profile { notes, bindings, step, ..Profile::new(plan, clock, recorded, trace.multiprocessors, outputs) })
+    Ok(Profile {
+        notes,
+        bindings,
+        step,
+        multiprocessors: trace.multiprocessors,
+        ..Profile::new(plan, clock, recorded, outputs, prices)
+    })
 }
 
 /// The plan of `source` as one persistent program, and what to say of the choice.
@@ -119,21 +134,24 @@ impl TracedKernels {
     }
 }
 
-/// The target whose kernels run: the newest that the device takes, of those that a bundle holds.
-fn target_of(source: &Source, device: Device) -> Result<Target, OpenError> {
-    let info = match device {
+/// The GPU of that name; `None` of other devices.
+fn gpu(device: Device) -> Result<Option<DeviceInfo>, OpenError> {
+    match device {
         Device::Cuda(ordinal) => {
-            Some(Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?)
+            Ok(Some(Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?))
         }
-        Device::Reference | Device::Host | Device::Emulator | Device::Text => None,
-    };
-    match (source, &info) {
+        Device::Reference | Device::Host | Device::Emulator | Device::Text => Ok(None),
+    }
+}
+
+/// The target whose kernels run: the newest that the device takes, of those that a bundle holds.
+fn target_of(source: &Source, info: Option<&DeviceInfo>, device: Device) -> Result<Target, OpenError> {
+    match (source, info) {
         (Source::Model(_), Some(info)) => Ok(device_target(info)?),
         (Source::Model(_), None) => Ok(DEFAULT_KERNEL_TARGET),
         (Source::Bundle(bundle), info) => {
             let held: Vec<BundleTarget> = bundle.manifest().targets.keys().copied().collect();
-            let runs =
-                |target: &Target| info.as_ref().is_none_or(|info| target.runs_on(info.capability.0, info.capability.1));
+            let runs = |target: &Target| info.is_none_or(|info| target.runs_on(info.capability.0, info.capability.1));
             let found = held.iter().rev().find_map(|target| match target {
                 BundleTarget::Gpu(gpu) => Some(*gpu).filter(runs),
                 BundleTarget::Host => None,

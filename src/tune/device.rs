@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use warpweave_fusion::cost::arch::GpuArch;
-use warpweave_fusion::cost::estimate::EstimatedCost;
+use warpweave_fusion::cost::gpu::GpuPrices;
 use warpweave_fusion::cost::timings::{Machine, Version};
 use warpweave_fusion::partition::search::FusionGroup;
 use warpweave_graph::expr::{ExprBuilder, UnaryOp};
@@ -22,6 +21,7 @@ use crate::build::{BuildError, device_code};
 use crate::compiler::{CompileOptions, Prepared};
 use crate::device_compiler::{DeviceCompileError, DeviceCompiler};
 use crate::open::{OpenError, device_target};
+use crate::prices;
 use crate::random_inputs::random_inputs;
 use crate::timings_file::architecture;
 
@@ -42,7 +42,7 @@ pub struct DeviceMeasure<'a> {
     device: DeviceInfo,
     target: Target,
     driver: Version,
-    cost: EstimatedCost,
+    prices: GpuPrices,
     /// Microseconds of a launch that computes one element, once they are known.
     launch: Option<f64>,
     /// Of the next inputs.
@@ -59,11 +59,13 @@ struct Expected {
 }
 
 impl<'a> DeviceMeasure<'a> {
-    /// Measures kernels of a program on GPU `ordinal`, with inputs from `seed` on.
+    /// Measures kernels of a program on GPU `ordinal`, with inputs from `seed` on, by the constants that are
+    /// given, else by the device's.
     pub fn new(
         program: &'a TensorProgram,
         compiler: &'a dyn DeviceCompiler,
         ordinal: u32,
+        given: Option<GpuPrices>,
         seed: u64,
     ) -> Result<Self, OpenError> {
         let driver = Driver::open().map_err(SessionError::from)?;
@@ -71,7 +73,7 @@ impl<'a> DeviceMeasure<'a> {
         let target = device_target(&device)?;
         let (major, minor) = driver.version();
         let context = ResidentContext::new(ordinal).map_err(SessionError::from)?;
-        let cost = EstimatedCost { arch: GpuArch::h200() };
+        let prices = given.unwrap_or_else(|| prices::of_gpu(&device));
         let driver = Version { major, minor };
         Ok(Self {
             program,
@@ -79,12 +81,17 @@ impl<'a> DeviceMeasure<'a> {
             device,
             target,
             driver,
-            cost,
+            prices,
             launch: None,
             seed,
             _context: context,
             expected: None,
         })
+    }
+
+    /// The constants that kernels are chosen by where no time is recorded.
+    pub fn prices(&self) -> &GpuPrices {
+        &self.prices
     }
 
     /// What kernels are compiled for.
@@ -118,7 +125,7 @@ impl<'a> DeviceMeasure<'a> {
 
     fn run(&mut self, group: &FusionGroup, runs: u32) -> Result<Outcome, OpenError> {
         let units = self.device.multiprocessors as usize;
-        let kernel = match KernelProgram::new(self.program, group, &self.cost, units) {
+        let kernel = match KernelProgram::new(self.program, group, &self.prices, units) {
             Ok(kernel) => kernel,
             Err(error) => return Ok(Outcome::NoKernel { reason: error.to_string() }),
         };
@@ -131,7 +138,7 @@ impl<'a> DeviceMeasure<'a> {
         let inputs = self.fresh_inputs(&kernel);
         let launched = median(&mut session, &inputs, runs)?;
         let launch = self.launch_microseconds()?;
-        let step = self.cost.arch.step_microseconds.value;
+        let step = self.prices.arch.step_microseconds.value;
         Ok(Outcome::Time { microseconds: (launched - launch).max(0.0) + step })
     }
 
@@ -147,9 +154,9 @@ impl<'a> DeviceMeasure<'a> {
             return Ok(known);
         }
         let prepared = Prepared::new(&one_element());
-        let partition = prepared.partition(&CompileOptions::gpu(self.cost.arch));
+        let partition = prepared.partition(&CompileOptions::gpu(&self.prices));
         let units = self.device.multiprocessors as usize;
-        let kernel = KernelProgram::new(&prepared.program, &partition.groups[0], &self.cost, units);
+        let kernel = KernelProgram::new(&prepared.program, &partition.groups[0], &self.prices, units);
         let kernel = kernel.map_err(BuildError::from)?;
         let inputs = self.fresh_inputs(&kernel);
         let launch = median(&mut self.session(&kernel)?, &inputs, LAUNCHES)?;

@@ -7,6 +7,7 @@ use warpweave_plan::verify::verify;
 use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::lower::LoweredProgram;
 use warpweave_fusion::cost::estimate::EstimatedCost;
+use warpweave_fusion::cost::gpu::GpuPrices;
 use warpweave_fusion::partition::search::{FusionGroup, Partition};
 use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_graph::arena::{Arena, Id};
@@ -37,7 +38,7 @@ impl KernelProgram {
     pub fn new(
         whole: &TensorProgram,
         group: &FusionGroup,
-        cost: &EstimatedCost,
+        prices: &GpuPrices,
         units: usize,
     ) -> Result<Self, CompileError> {
         let (program, group) = alone(whole, group);
@@ -48,7 +49,9 @@ impl KernelProgram {
         };
         let layouts: Arena<TensorId, Layout> = program.tensors.iter().map(layout).collect();
         let partition = Partition { groups: vec![group] };
-        let planned = plan_with(&program, &layouts, &partition, cost, &PlanOptions::new(units));
+        let cost = EstimatedCost { arch: prices.arch };
+        let options = PlanOptions { costs: prices.sync, ..PlanOptions::new(units) };
+        let planned = plan_with(&program, &layouts, &partition, &cost, &options);
         let plan = verify(planned.plan).map_err(CompileError::Plan)?;
         let LoweredProgram { program: kernels, bindings, operands, relocations } = kernels(plan.plan(), &program)?;
         let reason = BackendReason::Asked;

@@ -21,6 +21,7 @@ use super::{FIRST_RUNS, KernelProgram, Measure, Outcome, Refused, Untimed, exces
 use crate::compiler::{CompileOptions, Prepared};
 use crate::model::Model;
 use crate::open::OpenError;
+use crate::prices::of_target;
 use crate::random_inputs::random_inputs;
 use crate::timings_file::architecture;
 
@@ -202,7 +203,8 @@ fn every_group_runs_alone_and_gives_the_same_values() {
 }
 
 fn check_alone(prepared: &Prepared, group: &FusionGroup) {
-    let kernel = KernelProgram::new(&prepared.program, group, &estimate(), 8).expect("the group has a kernel");
+    let kernel =
+        KernelProgram::new(&prepared.program, group, &of_target(Target::Sm90a), 8).expect("the group has a kernel");
     let inputs = random_inputs(&kernel.signature, 3);
     let expected = evaluate(&kernel.program, &inputs).expect("the program is right");
     let weights =

@@ -4,6 +4,7 @@ mod backends;
 mod bundles;
 mod cases;
 mod check;
+mod device_tools;
 mod errors;
 mod explain;
 mod given;

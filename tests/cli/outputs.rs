@@ -5,7 +5,7 @@ use std::io::pipe;
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::process::{Command, Output, Stdio};
 
-use warpweave::fusion::cost::arch::GpuArch;
+use warpweave::fusion::cost::gpu::GpuProduct;
 use warpweave::graph::{Tensor, npy};
 use warpweave::write_arch;
 
@@ -46,7 +46,7 @@ fn an_output_that_is_an_input_is_refused_and_nothing_is_touched() {
     for (file, bytes) in [("out_0.npy", &array[..]), ("r.json", b"a result"), ("times.svg", b"times")] {
         fs::write(folder.join(file), bytes).expect("the file can be written");
     }
-    write_arch(&folder.join("arch.json"), GpuArch::h200()).expect("the constants can be written");
+    write_arch(&folder.join("arch.json"), GpuProduct::H200.prices()).expect("the constants can be written");
     symlink(folder.join("keep.onnx"), folder.join("link.onnx")).expect("a link can be made");
     fs::hard_link(folder.join("keep.onnx"), folder.join("hard.onnx")).expect("a link can be made");
     let before = contents(&folder);

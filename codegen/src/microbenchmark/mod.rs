@@ -1,9 +1,28 @@
-//! Microbenchmarks: loops of one kind of work in CUDA, by which a device's constants and the price of machine code are
-//! measured.
+//! Microbenchmarks in CUDA, by which a device's constants and the price of machine code are measured: loops of one kind of work,
+//! exchanges between blocks, and code of given sizes.
+
+mod code;
+mod edges;
 
 use std::fmt;
 
-const KERNELS: &str = include_str!("kernels.cu");
+pub use code::{CodeProbe, INSTRUCTIONS_PER_KILOBYTE};
+pub use edges::{EDGE_ELEMENTS, EMPTY, EMPTY_NODE, EdgeProbe, GAVE_UP, MOST_BLOCKS, empty_kernels};
+
+const STAMPS: &str = include_str!("stamps.cuh");
+const LOOPS: &str = include_str!("loops.cuh");
+
+/// A text with one entry, [`ENTRY`], that takes stamps, data, the number of its elements, and a number of rounds.
+pub trait Stamped: fmt::Display {
+    /// The translation unit for NVRTC.
+    fn source(&self) -> String;
+
+    /// Threads of a block.
+    fn threads(&self) -> usize;
+
+    /// Bytes of dynamic shared memory of a block.
+    fn shared_bytes(&self) -> usize;
+}
 
 /// The name of every entry.
 pub const ENTRY: &str = "ww_microbenchmark";
@@ -62,12 +81,6 @@ impl Microbenchmark {
         tile(4, 8, 4, Factors::Staged),
     ];
 
-    /// The translation unit for NVRTC.
-    pub fn source(self) -> String {
-        let (threads, body) = (self.threads(), self.body());
-        format!("{KERNELS}WW_ENTRY({ENTRY}, {threads}) {{\n  (void)elements;\n  {body}\n}}\n")
-    }
-
     fn body(self) -> String {
         match self {
             Self::MultiplyAdds => "ww_multiply_adds<0>(stamps, data, rounds);".to_owned(),
@@ -80,22 +93,6 @@ impl Microbenchmark {
         }
     }
 
-    /// Threads of a block.
-    pub fn threads(self) -> usize {
-        match self {
-            Self::MultiplyAdds | Self::SharedReads | Self::Tile(_) => 256,
-            Self::Stream => 1024,
-        }
-    }
-
-    /// Bytes of dynamic shared memory of a block.
-    pub fn shared_bytes(self) -> usize {
-        match self {
-            Self::MultiplyAdds | Self::SharedReads | Self::Stream => 0,
-            Self::Tile(tile) => tile.buffers() * tile.elements() * size_of::<f32>(),
-        }
-    }
-
     /// What a block does in a round: multiply-adds, or bytes of shared memory that it loads; `None` of [`Self::Stream`], in
     /// whose round all blocks together read all elements.
     pub fn work_per_round(self) -> Option<usize> {
@@ -104,6 +101,27 @@ impl Microbenchmark {
             Self::SharedReads => Some(self.threads() * 16 * 16),
             Self::Tile(TileLoop { rows, columns, .. }) => Some(self.threads() * rows * columns * STEPS),
             Self::Stream => None,
+        }
+    }
+}
+
+impl Stamped for Microbenchmark {
+    fn source(&self) -> String {
+        let (threads, body) = (self.threads(), self.body());
+        format!("{STAMPS}{LOOPS}WW_ENTRY({ENTRY}, {threads}) {{\n  (void)elements;\n  {body}\n}}\n")
+    }
+
+    fn threads(&self) -> usize {
+        match self {
+            Self::MultiplyAdds | Self::SharedReads | Self::Tile(_) => 256,
+            Self::Stream => 1024,
+        }
+    }
+
+    fn shared_bytes(&self) -> usize {
+        match self {
+            Self::MultiplyAdds | Self::SharedReads | Self::Stream => 0,
+            Self::Tile(tile) => tile.buffers() * tile.elements() * size_of::<f32>(),
         }
     }
 }

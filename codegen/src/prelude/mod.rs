@@ -17,6 +17,9 @@ const HOST_FIBERS: &str = include_str!("host_fibers.hpp");
 const HOST: &str = include_str!("host.hpp");
 const HOST_MAIN: &str = include_str!("host_main.hpp");
 
+/// What stands before kernels that fetch operands wherever they are used.
+pub const REFETCHED: &str = include_str!("refetched.cuh");
+
 /// Options with which a device compiler keeps the meaning of printed text: no contraction, no flushing, exact division
 /// and roots.
 pub const DEVICE_OPTIONS: [&str; 5] =

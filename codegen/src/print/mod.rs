@@ -26,7 +26,7 @@ use warpweave_plan::tables::node_name;
 use crate::kernel_ir::{Body, Entry, Kernel, KernelId, Program, SharedId};
 use scope::Declarations;
 use takes::{Convention, Takes};
-pub use units::{DeviceUnits, UnitSize, device_units, whole_source};
+pub use units::{DeviceUnits, LinkedUnit, UnitSize, device_units, function_name, linked_unit, whole_source};
 
 /// The name of the entry function that walks streams, with C linkage.
 pub const ENTRY_NAME: &str = "warpweave_persistent";
@@ -41,12 +41,36 @@ pub fn entry_names(program: &Program) -> Vec<String> {
     program.entries().into_iter().map(name).collect()
 }
 
+/// How many registers printed text asks for. What it computes is the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RegisterUse {
+    /// As many as make it fastest: all loops are unrolled that can be, and operands stay in registers.
+    #[default]
+    Free,
+    /// Only loops are unrolled whose variable chooses a register.
+    Rolled,
+    /// Operands are fetched wherever they are used, too.
+    Refetched,
+}
+
+impl RegisterUse {
+    /// The ways to take fewer registers, the fastest first.
+    pub const SPARING: [Self; 2] = [Self::Rolled, Self::Refetched];
+
+    fn is_sparing(self) -> bool {
+        match self {
+            Self::Free => false,
+            Self::Rolled | Self::Refetched => true,
+        }
+    }
+}
+
 /// Prints `program`, which the kernel IR verifier has accepted.
 ///
 /// # Panics
 /// If the program is ill-formed: an id of another body, a wide access to a scalar, a break outside a loop.
 pub fn cuda(program: &Program) -> String {
-    let printer = Printer::new(program);
+    let printer = Printer::new(program, RegisterUse::Free);
     let kernels: String = program.kernels.ids().map(|id| printer.kernel(id)).collect();
     let text = kernels + &printer.entries();
     debug_assert!(text.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "printed text is ASCII");
@@ -63,11 +87,12 @@ struct Printer<'a> {
     program: &'a Program,
     /// What each kernel takes.
     takes: Arena<KernelId, Takes>,
+    registers: RegisterUse,
 }
 
 impl<'a> Printer<'a> {
-    fn new(program: &'a Program) -> Self {
-        Self { program, takes: program.kernels.values().map(Takes::of).collect() }
+    fn new(program: &'a Program, registers: RegisterUse) -> Self {
+        Self { program, takes: program.kernels.values().map(Takes::of).collect(), registers }
     }
 
     fn kernel(&self, id: KernelId) -> String {
@@ -173,6 +198,7 @@ impl<'a> Printer<'a> {
             takes: &self.takes,
             convention: self.convention(),
             threads,
+            registers: self.registers,
             resident_bytes: 0,
             returns: false,
             may_be_aborted: false,
@@ -207,6 +233,7 @@ struct Head<'a> {
     convention: Convention,
     /// Threads of a block.
     threads: u32,
+    registers: RegisterUse,
     /// What kernels keep takes so many first bytes of the body's shared memory.
     resident_bytes: u32,
     /// Whether the body ends by telling that its waits did not give up.
@@ -217,7 +244,8 @@ struct Head<'a> {
 
 /// A body as text.
 fn function(kernel: &Kernel, head: &Head<'_>) -> String {
-    let Head { signature, prologue, takes, convention, threads, resident_bytes, returns, may_be_aborted } = head;
+    let Head { signature, prologue, takes, convention, threads, registers, resident_bytes, returns, may_be_aborted } =
+        head;
     let declarations = Declarations::of(kernel);
     let mut text = format!("{signature} {{\n{prologue}{}", declare(kernel, &declarations, *resident_bytes));
     statement::body(
@@ -225,6 +253,7 @@ fn function(kernel: &Kernel, head: &Head<'_>) -> String {
         &|local| declarations.locals.contains(&local),
         (takes, *convention),
         (*threads, *may_be_aborted),
+        *registers,
         &mut text,
     );
     text.push_str(if *returns { "  return 0u;\n}\n" } else { "}\n" });

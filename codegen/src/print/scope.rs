@@ -68,6 +68,34 @@ impl Declarations {
     }
 }
 
+/// Whether `variable` is part of the index of a register array in `body`, so that the loop that binds it must be unrolled.
+pub(super) fn chooses_registers(variable: LocalId, body: &Block) -> bool {
+    let names = |index: &Expression| {
+        let mut names = false;
+        index.visit(&mut |inner| names |= matches!(inner, Expression::Local(local) if *local == variable));
+        names
+    };
+    let mut chooses = false;
+    visit(body, &mut |statement, _| {
+        let parts = statement.parts();
+        if let Some(Place::Element(_, index)) = parts.place.map(|written| written.place) {
+            chooses |= names(index);
+        }
+        let places = parts.place.into_iter().filter_map(|written| match written.place {
+            Place::Element(_, index) => Some(index),
+            Place::Local(_) => None,
+        });
+        for expression in parts.reads.iter().map(|read| read.expression).chain(places) {
+            expression.visit(&mut |inner| {
+                if let Expression::Element(_, index) = inner {
+                    chooses |= names(index);
+                }
+            });
+        }
+    });
+    chooses
+}
+
 /// Whether `expression` may have another value after an iteration that binds `variable` and runs `body`.
 pub(super) fn changes(expression: &Expression, variable: LocalId, body: &Block) -> bool {
     let mut locals = BTreeSet::from([variable]);

@@ -1,7 +1,8 @@
 //! Statements as CUDA.
 
+use super::RegisterUse;
 use super::expression::{expression, global_index, position, shared_address, signed};
-use super::scope::changes;
+use super::scope::{changes, chooses_registers};
 use super::takes::{Convention, Takes};
 use super::types::suffix;
 use warpweave_graph::arena::Arena;
@@ -12,12 +13,13 @@ use crate::kernel_ir::{
 };
 
 /// Appends `kernel`'s body to `text`, one indentation level deep. `is_declared` tells the variables declared at the
-/// top, `takes` what kernels take, and `convention` how they take it.
+/// top, `takes` what kernels take, `convention` how they take it, and `registers` how many registers the text asks for.
 pub(super) fn body(
     kernel: &Kernel,
     is_declared: &dyn Fn(LocalId) -> bool,
     (takes, convention): (&Arena<KernelId, Takes>, Convention),
     (threads, may_be_aborted): (u32, bool),
+    registers: RegisterUse,
     text: &mut String,
 ) {
     let mut printer = Printer {
@@ -27,6 +29,7 @@ pub(super) fn body(
         convention,
         threads,
         may_be_aborted,
+        registers,
         text,
         depth: 1,
         loops: 0,
@@ -54,6 +57,7 @@ struct Printer<'a> {
     threads: u32,
     /// Whether a wait for the node before begins with what the prologue has asked for.
     may_be_aborted: bool,
+    registers: RegisterUse,
     text: &'a mut String,
     depth: usize,
     loops: u32,
@@ -311,6 +315,7 @@ impl Printer<'_> {
             _ => format!("(int){variable} < {}", signed(self.kernel, extent)),
         };
         let declaration = if (self.is_declared)(variable) { "" } else { "unsigned " };
+        let unroll = unroll && (!self.registers.is_sparing() || chooses_registers(variable, body));
         self.line(if unroll { "#pragma unroll" } else { "#pragma unroll 1" });
         self.line(&format!("for ({declaration}{variable} = 0u; {condition}; ++{variable}) {{"));
         self.enclosing.push(Enclosing::Counted(variable));

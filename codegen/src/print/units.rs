@@ -5,9 +5,13 @@
 
 use std::fmt::Write;
 
-use super::{INFALLIBLE, Printer};
-use crate::kernel_ir::{Entry, Program};
-use crate::prelude::{device_source, linked_source, nodes_source};
+use warpweave_graph::arena::Id;
+use warpweave_plan::tables::node_name;
+
+use super::takes::Convention;
+use super::{INFALLIBLE, Printer, RegisterUse};
+use crate::kernel_ir::{Entry, KernelId, Program};
+use crate::prelude::{REFETCHED, device_source, linked_source, nodes_source};
 
 /// The translation units of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,7 +19,16 @@ pub enum DeviceUnits {
     /// All of it.
     Whole(String),
     /// Parts to be linked with one another: that of a persistent entry last, nodes beside their kernels.
-    Linked(Vec<String>),
+    Linked(Vec<LinkedUnit>),
+}
+
+/// A translation unit to be linked with others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LinkedUnit {
+    /// Its text.
+    pub source: String,
+    /// The kernels in it; none where it holds a persistent entry.
+    pub kernels: Vec<KernelId>,
 }
 
 /// How much a unit holds.
@@ -41,21 +54,64 @@ impl Default for UnitSize {
 /// # Panics
 /// As [`super::cuda`].
 pub fn device_units(program: &Program, size: UnitSize) -> DeviceUnits {
-    let printer = Printer::new(program);
-    if let Entry::Nodes(nodes) = &program.entry {
-        let texts = nodes.iter().map(|(id, node)| printer.kernel(id) + &printer.node(id, node) + "\n");
-        let units: Vec<String> =
-            groups(texts.collect(), size).iter().map(|group| nodes_source(&group.concat())).collect();
+    let printer = Printer::new(program, RegisterUse::Free);
+    let texts: Vec<String> = program.kernels.ids().map(|id| printer.kernel_with_node(id)).collect();
+    let mut ids = program.kernels.ids();
+    let group = |texts: Vec<String>| {
+        let kernels = ids.by_ref().take(texts.len()).collect();
+        LinkedUnit { source: printer.linked_source(&texts.concat()), kernels }
+    };
+    let mut units: Vec<LinkedUnit> = groups(texts, size).into_iter().map(group).collect();
+    if let Entry::Nodes(_) = program.entry {
         return if units.len() > 1 { DeviceUnits::Linked(units) } else { DeviceUnits::Whole(whole_source(program)) };
     }
-    let groups = groups(program.kernels.ids().map(|id| printer.kernel(id)).collect(), size);
-    let mut declarations = String::new();
+    let mut text = String::new();
     for id in program.kernels.ids() {
-        writeln!(declarations, "{};", printer.signature(id)).expect(INFALLIBLE);
+        writeln!(text, "{};", printer.signature(id)).expect(INFALLIBLE);
     }
-    let kernels = groups.iter().map(|group| group.concat());
-    let units = kernels.chain([declarations + &printer.entries()]);
-    DeviceUnits::Linked(units.map(|body| linked_source(&body)).collect())
+    text.push_str(&printer.entries());
+    units.push(LinkedUnit { source: printer.linked_source(&text), kernels: Vec::new() });
+    DeviceUnits::Linked(units)
+}
+
+/// The unit of these kernels of `program`, with the nodes that [`device_units`] puts beside them.
+///
+/// # Panics
+/// As [`super::cuda`].
+pub fn linked_unit(program: &Program, kernels: &[KernelId], registers: RegisterUse) -> LinkedUnit {
+    let printer = Printer::new(program, registers);
+    let text: String = kernels.iter().map(|id| printer.kernel_with_node(*id)).collect();
+    LinkedUnit { source: printer.linked_source(&text), kernels: kernels.to_vec() }
+}
+
+/// The function in a linked unit whose frame is that of `kernel`: its own, or the node in which it is.
+pub fn function_name(program: &Program, kernel: KernelId) -> String {
+    match program.entry {
+        Entry::Nodes(_) => node_name(kernel.index() as u32),
+        Entry::Persistent(_) | Entry::Mixed(_) => kernel.to_string(),
+    }
+}
+
+impl Printer<'_> {
+    /// A kernel, and behind it the node that is all of its use, if there is one.
+    fn kernel_with_node(&self, id: KernelId) -> String {
+        let kernel = self.kernel(id);
+        match &self.program.entry {
+            Entry::Nodes(nodes) => kernel + &self.node(id, &nodes[id]) + "\n",
+            Entry::Persistent(_) | Entry::Mixed(_) => kernel,
+        }
+    }
+
+    fn linked_source(&self, body: &str) -> String {
+        let body = match self.registers {
+            RegisterUse::Free | RegisterUse::Rolled => body,
+            RegisterUse::Refetched => &[REFETCHED, body].concat(),
+        };
+        match self.convention() {
+            Convention::Node => nodes_source(body),
+            Convention::Launch => linked_source(body),
+        }
+    }
 }
 
 /// `program` as one translation unit.

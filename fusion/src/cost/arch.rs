@@ -178,6 +178,25 @@ impl GpuArch {
         }
     }
 
+    /// An NVIDIA A100 with 80 GB, as SXM module.
+    pub fn a100_80gb() -> Self {
+        Self { memory_bytes_per_microsecond: datasheet(2.039e6), ..Self::a100() }
+    }
+
+    /// An NVIDIA H100 as PCIe card, with 80 GB.
+    pub fn h100_pcie() -> Self {
+        let sxm = Self::h100();
+        Self {
+            memory_bytes_per_microsecond: datasheet(2.039e6),
+            ..sxm.with_clock(1755.0).with_attributes(114, sxm.shared_bytes_per_block.value)
+        }
+    }
+
+    /// An NVIDIA H100 NVL: a card with 94 GB.
+    pub fn h100_nvl() -> Self {
+        Self { memory_bytes_per_microsecond: datasheet(3.94e6), ..Self::h100().with_clock(1785.0) }
+    }
+
     /// An NVIDIA H100 SXM.
     pub fn h100() -> Self {
         Self {
@@ -221,6 +240,19 @@ impl GpuArch {
         Self {
             multiprocessors: datasheet(multiprocessors),
             shared_bytes_per_block: datasheet(shared_bytes_per_block),
+            peaks: self.peaks.with_operations(scaled(self.peaks.simt_single.operations_per_microsecond)),
+            cache_bytes_per_microsecond: scaled(self.cache_bytes_per_microsecond),
+            ..self
+        }
+    }
+
+    /// The same device at another clock, in cycles a microsecond, which a device says of itself; what multiprocessors and the
+    /// second-level cache do a microsecond follows it.
+    pub fn with_clock(self, cycles_per_microsecond: f64) -> Self {
+        let times = cycles_per_microsecond / self.cycles_per_microsecond.value;
+        let scaled = |rate: Constant<f64>| if times == 1.0 { rate } else { assumed(rate.value * times) };
+        Self {
+            cycles_per_microsecond: datasheet(cycles_per_microsecond),
             peaks: self.peaks.with_operations(scaled(self.peaks.simt_single.operations_per_microsecond)),
             cache_bytes_per_microsecond: scaled(self.cache_bytes_per_microsecond),
             ..self

@@ -5,10 +5,13 @@ pub mod arithmetic;
 pub mod bound;
 pub mod counts;
 pub mod cpu;
+pub mod edges;
 pub mod estimate;
+pub mod gpu;
 pub mod host;
 pub mod instructions;
 pub mod recorded;
+pub mod sync;
 pub mod timings;
 pub mod traffic;
 

@@ -1,7 +1,7 @@
 //! What planning decides by, and what comes of it.
 
+use crate::cost::sync::SyncCosts;
 use crate::partition::search::FusionLevel;
-use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::memory::ArenaPolicy;
 use crate::schedule::policy::SyncPolicy;
 use crate::schedule::streams::tagged::Tagging;
@@ -56,7 +56,7 @@ impl PlanOptions {
             sync: None,
             tagging: Tagging::Factors,
             arena: ArenaPolicy::Fast,
-            costs: SyncCosts::h200(),
+            costs: SyncCosts::default(),
             shared_bytes: 0,
             kernels: KernelChoice::Own,
             fusion: FusionLevel::Full,

@@ -4,28 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
-
-/// The time of an exchange or a launch on a device.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
-pub struct EdgeTime {
-    pub edge: Edge,
-    /// Units that take part, where the number matters.
-    pub units: Option<usize>,
-    pub microseconds: f64,
-}
-
-/// What takes a unit from one rTask to a dependent one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Edge {
-    Barrier,
-    Signal,
-    SignalChain,
-    StreamLaunch,
-    GraphLaunch,
-    GraphNode,
-    ProgrammaticNode,
-}
+pub use warpweave_fusion::cost::edges::{Edge, EdgeTime};
 
 #[derive(Deserialize)]
 struct Lab {
@@ -47,12 +26,12 @@ struct Findings {
     edges: Vec<EdgeTime>,
 }
 
-/// The times in all records of a folder, of steps that ran.
-pub fn edges(folder: &Path) -> Vec<EdgeTime> {
+/// The times in each record of a folder that has some, of steps that ran.
+pub fn edges(folder: &Path) -> Vec<Vec<EdgeTime>> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.flatten().map(|entry| entry.path());
     let records = paths.filter(|path| path.extension().is_some_and(|end| end == "json"));
-    records.flat_map(|path| of_record(&path)).collect()
+    records.map(|path| of_record(&path)).filter(|edges| !edges.is_empty()).collect()
 }
 
 fn of_record(path: &Path) -> Vec<EdgeTime> {

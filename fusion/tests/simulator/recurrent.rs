@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_fusion::schedule::dependence::costs::SyncCosts;
+use warpweave_fusion::cost::sync::SyncCosts;
 use warpweave_graph::arena::Id;
 use warpweave_plan::plan::OperatorId;
 use warpweave_plan::plan::{Instruction, RTask};

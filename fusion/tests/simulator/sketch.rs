@@ -1,6 +1,6 @@
 //! Plans written down by hand.
 
-use warpweave_fusion::schedule::dependence::costs::SyncCosts;
+use warpweave_fusion::cost::sync::SyncCosts;
 use warpweave_fusion::schedule::simulation::simulate_with;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_plan::plan::{Counter, CounterId, OperatorId};
@@ -48,6 +48,11 @@ impl Sketch {
     /// Microseconds, with a time a kind of rTask.
     pub fn microseconds(&self, kinds: &[f64]) -> f64 {
         self.polled(&Polls::default(), kinds)
+    }
+
+    /// The same by these costs.
+    pub fn microseconds_with(&self, kinds: &[f64], costs: &SyncCosts) -> f64 {
+        simulate_with(&self.segment, &Polls::default(), costs, &|task| kinds[task.operator.index()]).makespan
     }
 
     /// The same where rTasks poll what others write.

@@ -101,6 +101,10 @@ pub(super) trait DriverCalls {
     fn initialise(&self) -> Result<((u32, u32), u32), CudaError>;
     /// What a device is.
     fn device(&self, ordinal: u32) -> Result<DeviceInfo, CudaError>;
+    /// The highest clock of a device's multiprocessors in megahertz, where the driver tells it.
+    fn clock_mhz(&self, _ordinal: u32) -> Result<Option<u32>, CudaError> {
+        Ok(None)
+    }
     /// A device's identity.
     fn identity(&self, ordinal: u32) -> Result<[u8; 16], CudaError>;
     /// Makes a device's primary context current on this thread, and keeps it until it is released as often.

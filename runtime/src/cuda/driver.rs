@@ -70,6 +70,12 @@ impl Driver {
         self.calls.device(ordinal)
     }
 
+    /// The highest clock of the multiprocessors of the device of this number in megahertz, where the driver tells it.
+    pub fn clock_mhz(&self, ordinal: u32) -> Result<Option<u32>, CudaError> {
+        self.check_ordinal(ordinal)?;
+        self.calls.clock_mhz(ordinal)
+    }
+
     /// The identity of the device of this number.
     #[cfg(feature = "clocks")]
     pub(super) fn identity(&self, ordinal: u32) -> Result<[u8; 16], CudaError> {

@@ -153,38 +153,44 @@ fn between(before: Dependency, after: Dependency) -> Dependency {
 }
 
 /// A graph to which nodes are added.
-struct OpenGraph {
+pub(super) struct OpenGraph {
     calls: Calls,
     handle: GraphHandle,
 }
 
 impl OpenGraph {
-    fn new(context: &Context) -> Result<Self, CudaError> {
+    pub(super) fn new(context: &Context) -> Result<Self, CudaError> {
         let calls = context.calls();
         Ok(Self { calls, handle: calls.create_graph()? })
     }
 
     /// Adds the launch of an entry.
-    fn add(&self, launch: &KernelLaunch<'_>) -> Result<NodeHandle, CudaError> {
+    pub(super) fn add(&self, launch: &KernelLaunch<'_>) -> Result<NodeHandle, CudaError> {
         // SAFETY: the graph is live, and the function is of a loaded module. Its entry takes `ww_arguments` or
         // `ww_node_arguments`, which `StreamArguments` and `NodeArguments` mirror, and `Graph::new` pairs each entry with
-        // its own. Its addresses are of live allocations of the sizes that the verified plan asks for.
+        // its own. Its addresses are of live allocations of the sizes that the verified plan asks for. Entries of probes
+        // that are nodes do nothing with theirs.
         unsafe { self.calls.add_launch(self.handle, launch) }
     }
 
     /// Adds the recording of an event.
-    fn record(&self, event: &Event) -> Result<NodeHandle, CudaError> {
+    pub(super) fn record(&self, event: &Event) -> Result<NodeHandle, CudaError> {
         // SAFETY: the graph and the event are live.
         unsafe { self.calls.add_record(self.handle, event.handle()) }
     }
 
     /// Lets `later` run after `earlier`.
-    fn depend(&self, earlier: NodeHandle, later: NodeHandle, dependency: Dependency) -> Result<(), CudaError> {
+    pub(super) fn depend(
+        &self,
+        earlier: NodeHandle,
+        later: NodeHandle,
+        dependency: Dependency,
+    ) -> Result<(), CudaError> {
         // SAFETY: the graph and both of its nodes are live.
         unsafe { self.calls.add_dependency(self.handle, earlier, later, dependency) }
     }
 
-    fn instantiate(self) -> Result<Graph, CudaError> {
+    pub(super) fn instantiate(self) -> Result<Graph, CudaError> {
         // SAFETY: the graph is live.
         let handle = unsafe { self.calls.instantiate(self.handle) }?;
         Ok(Graph { calls: self.calls, handle })

@@ -60,6 +60,13 @@ impl DriverCalls for Library {
         })
     }
 
+    fn clock_mhz(&self, ordinal: u32) -> Result<Option<u32>, CudaError> {
+        let rate = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE;
+        // SAFETY: the handle came from the driver.
+        let kilohertz = unsafe { result::device::get_attribute(device(ordinal)?, rate) };
+        Ok(u32::try_from(check("cuDeviceGetAttribute", kilohertz)? / 1000).ok().filter(|clock| *clock > 0))
+    }
+
     fn identity(&self, ordinal: u32) -> Result<[u8; 16], CudaError> {
         let uuid = check("cuDeviceGetUuid", result::device::get_uuid(device(ordinal)?))?;
         Ok(uuid.bytes.map(|byte| byte as u8))

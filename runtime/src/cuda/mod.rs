@@ -13,6 +13,7 @@ mod graph;
 mod launches;
 mod library;
 mod memory;
+mod probes;
 mod session;
 mod stamps;
 #[cfg(feature = "compile")]
@@ -23,5 +24,6 @@ pub use clocks::{ClocksError, GpuClocks};
 pub use driver::{DeviceInfo, Driver};
 pub use error::CudaError;
 pub use memory::ResidentContext;
+pub use probes::{EmptyBlocks, EmptyKernels, NodeKind};
 pub use session::{CudaOptions, CudaSession};
-pub use stamps::{Stamp, StampedLaunch, stamps};
+pub use stamps::{LaunchData, Stamp, StampedLaunch, StampedProgram};

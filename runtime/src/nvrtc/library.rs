@@ -3,13 +3,14 @@
 #![expect(unsafe_code, reason = "calls into a C library")]
 
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::ptr;
 
 use libloading::os::unix;
 
 use super::NvrtcError;
-use crate::dynamic_library::{Handle, OpenError, Output, newest, newest_beneath, open_for_ever};
+use crate::dynamic_library::{Handle, OpenError, Output, open_for_ever};
+use crate::toolkit::builtins_of;
 
 /// The functions used, as `nvrtc.h` declares them.
 #[derive(Clone, Copy, Debug)]
@@ -38,18 +39,11 @@ pub(super) struct Library {
 }
 
 impl Library {
-    /// Opens the first NVRTC of `roots`.
-    pub fn locate(roots: &[PathBuf]) -> Result<Self, NvrtcError> {
-        let path =
-            newest_beneath(roots, "libnvrtc.so.").ok_or_else(|| NvrtcError::NotFound { searched: roots.to_vec() })?;
-        let builtins = path.parent().and_then(|folder| newest(folder, "libnvrtc-builtins.so."));
-        Ok(Self::open(&path, builtins.as_deref())?)
-    }
-
-    /// Opens the builtins first: NVRTC looks for them by name alone, and finds what is already open.
-    fn open(path: &Path, builtins: Option<&Path>) -> Result<Self, OpenError> {
-        if let Some(builtins) = builtins {
-            open_for_ever(builtins)?;
+    /// Opens the NVRTC at `path`. Its built-in functions are opened first: it looks for them by name alone, and finds what is
+    /// already open.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        if let Some(builtins) = builtins_of(path) {
+            open_for_ever(&builtins)?;
         }
         let library = open_for_ever(path)?;
         let functions = Functions::of(library).map_err(|error| OpenError::new(path, &error))?;

@@ -12,18 +12,21 @@ pub mod program;
 pub mod simulate;
 pub mod trace;
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::tools::{self, Ending, OUTPUT_FILE, find_cuda_program};
+use crate::toolkit::{NoProgram, Surroundings, find_program};
+use crate::tools::{self, Ending, OUTPUT_FILE};
 use crate::unfinished::TemporaryDirectory;
 
 /// A failure to disassemble.
 #[derive(Debug, thiserror::Error)]
 pub enum SassError {
     /// The disassembler is not there.
-    #[error("nvdisasm not found: run scripts/fetch_cuda.sh, or name a folder that holds it in WARPWEAVE_CUDA_DIR")]
-    NotFound,
+    #[error(transparent)]
+    NotFound(#[from] NoProgram),
     /// The disassembler rejects the code.
     #[error("nvdisasm rejects the code: {log}")]
     Rejected {
@@ -39,6 +42,13 @@ pub enum SassError {
 }
 
 const LIMIT: Duration = Duration::from_secs(300);
+
+/// The disassembler of this process; looked for once.
+pub fn disassembler() -> Result<&'static Path, NoProgram> {
+    static FOUND: OnceLock<Result<PathBuf, NoProgram>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| find_program("nvdisasm", Surroundings::of_process().roots()));
+    found.as_deref().map_err(Clone::clone)
+}
 
 /// One instruction.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -71,7 +81,7 @@ pub struct Sass {
 impl Sass {
     /// Disassembles `cubin`.
     pub fn of(cubin: &[u8]) -> Result<Self, SassError> {
-        let program = find_cuda_program("nvdisasm").ok_or(SassError::NotFound)?;
+        let program = disassembler()?;
         let directory = TemporaryDirectory::new()?;
         let file = directory.join("program.cubin");
         std::fs::write(&file, cubin)?;

@@ -17,6 +17,7 @@ use warpweave::{DeviceCompiler, Model, OpenOptions, Source, open};
 
 use super::arrays::Arrays;
 use super::import::{ImportArguments, SweptImportArguments};
+use super::search::ArchArguments;
 use crate::cli::compiling::device_compile::ChildProcess;
 use crate::cli::error::{CliError, file_error};
 use crate::cli::output::Output;
@@ -42,6 +43,8 @@ pub struct ProgramArguments<S: Args = ImportArguments> {
     /// What runs a model's plan on GPU, emulator and text; auto unless given
     #[arg(long, value_enum)]
     pub backend: Option<Runs>,
+    #[command(flatten)]
+    pub arch: ArchArguments,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -53,7 +56,7 @@ impl ProgramArguments {
     /// The model or bundle; arrays for a model's inputs decide extents that it leaves open.
     pub fn load(&self, arrays: &Arrays) -> Result<Source, CliError> {
         let options = ImportOptions { arrays: arrays.shapes(), ..self.import.import_options()? };
-        load(&self.path, &options, self.choices())
+        self.priced(load(&self.path, &options, self.choices())?)
     }
 }
 
@@ -61,7 +64,7 @@ impl ProgramArguments<SweptImportArguments> {
     /// The model or bundle; a model with this batch, if one is given, and extents of these arrays.
     pub fn load(&self, batch: Option<usize>, arrays: &Arrays) -> Result<Source, CliError> {
         let options = ImportOptions { arrays: arrays.shapes(), ..self.import.inputs.import_options(batch)? };
-        load(&self.path, &options, self.choices())
+        self.priced(load(&self.path, &options, self.choices())?)
     }
 }
 
@@ -139,6 +142,16 @@ pub fn refuse_for_bundle(options: &ImportOptions, choices: ModelChoices) -> Resu
 }
 
 impl<S: Args> ProgramArguments<S> {
+    /// A model that is compiled by the constants that are given; a bundle is compiled already.
+    fn priced(&self, mut source: Source) -> Result<Source, CliError> {
+        let given = self.arch.given()?;
+        match &mut source {
+            Source::Model(build) => (build.prices, build.processor) = (given.gpu, given.processor),
+            Source::Bundle(_) => {}
+        }
+        Ok(source)
+    }
+
     fn choices(&self) -> ModelChoices {
         ModelChoices { fusion: self.fusion, backend: self.backend }
     }

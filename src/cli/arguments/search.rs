@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::fusion::cost::cpu::{CpuArch, CpuKind};
 use warpweave::fusion::partition::search::SearchEnd;
+use warpweave::prices::GivenPrices;
 use warpweave::{DeviceArch, SearchLimit, TimingsFile, read_arch};
 
 use crate::cli::error::CliError;
@@ -20,22 +20,21 @@ pub struct SearchArguments {
     /// Recorded times of kernels, as `tune` writes them; estimates stand in, scaled, where there are none
     #[arg(long, value_name = "FILE")]
     timings: Option<PathBuf>,
-    /// The constants of the GPU or of the host's processor, as `doctor --calibrate` writes them; of a processor also the name of what
-    /// is shipped: avx2, avx512 or neon. One of each may be given; those of the GPU's generation and of avx2 stand in
-    #[arg(long, value_name = "FILE")]
-    arch: Vec<PathBuf>,
+    #[command(flatten)]
+    arch: ArchArguments,
     /// Seconds after which each search for a partition ends with the best so far, as after one Ctrl-C; no limit unless given
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, allow_negative_numbers = true)]
     search_budget: Option<Duration>,
 }
 
-/// The constants that arguments give.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Archs {
-    /// Of the GPU.
-    pub gpu: Option<GpuArch>,
-    /// Of the host's processor.
-    pub processor: Option<CpuArch>,
+/// Whose constants predictions follow from.
+#[derive(Args, Clone, Debug)]
+pub struct ArchArguments {
+    /// The constants of the GPU or of the host's processor, as `doctor --calibrate` writes them; of a processor also the name of what
+    /// is shipped: avx2, avx512 or neon. One of each may be given; defaults: those of the GPU that is used, else of the
+    /// target's generation, and those of avx2
+    #[arg(long, value_name = "FILE")]
+    arch: Vec<PathBuf>,
 }
 
 /// The kind of processor that an argument names in place of a file.
@@ -56,8 +55,27 @@ impl SearchArguments {
     }
 
     /// The constants of the devices.
-    pub fn arch(&self) -> Result<Archs, CliError> {
-        let mut found = Archs::default();
+    pub fn arch(&self) -> Result<GivenPrices, CliError> {
+        self.arch.given()
+    }
+
+    /// The files that are read.
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> {
+        self.timings.iter().cloned().chain(self.arch.files())
+    }
+
+    /// When searches end. From here on, Ctrl-C ends the search that runs.
+    pub fn limit(&self) -> SearchLimit {
+        let limit = SearchLimit { time: self.search_budget, ..SearchLimit::default() };
+        interrupt::ends(&limit.interrupt);
+        limit
+    }
+}
+
+impl ArchArguments {
+    /// The constants that are given.
+    pub fn given(&self) -> Result<GivenPrices, CliError> {
+        let mut found = GivenPrices::default();
         for path in &self.arch {
             let arch = match shipped(path) {
                 Some(kind) => CpuArch::of(kind).into(),
@@ -78,15 +96,7 @@ impl SearchArguments {
 
     /// The files that are read.
     pub fn files(&self) -> impl Iterator<Item = PathBuf> {
-        let archs = self.arch.iter().filter(|path| shipped(path).is_none());
-        self.timings.iter().chain(archs).cloned()
-    }
-
-    /// When searches end. From here on, Ctrl-C ends the search that runs.
-    pub fn limit(&self) -> SearchLimit {
-        let limit = SearchLimit { time: self.search_budget, ..SearchLimit::default() };
-        interrupt::ends(&limit.interrupt);
-        limit
+        self.arch.iter().filter(|path| shipped(path).is_none()).cloned()
     }
 }
 

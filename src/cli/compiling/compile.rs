@@ -177,7 +177,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     check_outputs(arguments, Some(&bundle), &model, &targets)?;
     let mut build = Build::with(model, &passes, &mut watch);
     (build.fusion, build.backend) = (arguments.fusion, arguments.backend.choice());
-    (build.arch, build.processor, build.timings) = (arch.gpu, arch.processor, timings);
+    (build.prices, build.processor, build.timings) = (arch.gpu, arch.processor, timings);
     build.limit = arguments.search.limit();
     let import = start.elapsed();
     emit_common(arguments, &build, &targets)?;
@@ -277,11 +277,14 @@ impl Watcher<CliError> for Maker<'_> {
         if let Some(judged) = judged.filter(|judged| judged.local_bytes > 0) {
             output.note(&format!("{target}: a thread uses {} bytes of local memory: slow", judged.local_bytes));
         }
+        if let Some(reason) = judged.and_then(|judged| judged.unlinked.as_ref()) {
+            output.note(&format!("{target}: compiled as one unit, other code than where units are linked: {reason}"));
+        }
         let step = self.build.model.training.as_ref().map(|record| StepFacts::of(part, self.build, record));
         if let Some(step) = &step {
             output.note(&format!("{target}: {}", step.memory));
         }
-        self.records.push(record(part, judged, taken, step));
+        self.records.push(record(part, self.build.priced_for(target), judged, taken, step));
         Ok(())
     }
 
@@ -316,7 +319,9 @@ impl StepFacts {
         let memory = TrainingMemory::of(&plan.memory, program, record);
         let predicted = match part.target {
             BundleTarget::Host => None,
-            BundleTarget::Gpu(_) => Some(StepProfile::predicted(part.target, plan, program, record)),
+            BundleTarget::Gpu(gpu) => {
+                Some(StepProfile::predicted(part.target, plan, program, record, &build.prices(gpu)))
+            }
         };
         Self { memory, predicted }
     }
@@ -379,6 +384,7 @@ fn summary(path: &str, bytes: u64, seconds: f64, records: &[Value]) -> String {
         let proved = (field("waits"), field("ordered_reads"));
         let _ = write!(text, ", {} rTasks", field("tasks"));
         let _ = write!(text, "; proved: {} waits end, {} reads follow their writes", proved.0, proved.1);
+        let _ = write!(text, "; priced for {}", record["priced_for"].as_str().unwrap_or(""));
         let _ = write!(text, "; arena {} bytes, weights {} bytes", field("arena_bytes"), field("weights_bytes"));
         if !record["registers"].is_null() {
             let _ = write!(text, ", {} registers, {} bytes of code", field("registers"), field("cubin_bytes"));
@@ -420,12 +426,18 @@ fn describe(phase: BuildPhase) -> String {
     }
 }
 
-fn record(part: &TargetPart, judged: Option<&CompiledCode>, taken: Taken, step: Option<StepFacts>) -> Value {
+fn record(
+    part: &TargetPart,
+    priced_for: String,
+    judged: Option<&CompiledCode>,
+    taken: Taken,
+    step: Option<StepFacts>,
+) -> Value {
     let plan = part.plan.plan.plan();
     let operations: u64 = part.partition.groups.iter().map(|group| group.body.operations()).sum();
     let evidence = part.plan.plan.evidence();
     json!({
-        "target": part.target.to_string(), "groups": part.partition.groups.len(), "units": plan.units(),
+        "target": part.target.to_string(), "priced_for": priced_for, "groups": part.partition.groups.len(), "units": plan.units(),
         "backend": plan.backend().to_string(), "backend_reason": backend_reason(part.target, &part.plan.reason),
         "segments": plan.segments.len(), "launches": plan.launches(), "tasks": evidence.tasks,
         "waits": evidence.waits, "operations": operations, "ordered_reads": evidence.ordered_reads,
@@ -438,6 +450,7 @@ fn record(part: &TargetPart, judged: Option<&CompiledCode>, taken: Taken, step: 
         "plan_seconds": taken.planned().as_secs_f64(), "partition_seconds": taken.partition.as_secs_f64(),
         "schedule_seconds": taken.schedule.as_secs_f64(),
         "code_units": judged.map(|judged| judged.units),
+        "unlinked": judged.and_then(|judged| Some(judged.unlinked.as_ref()?.to_string())),
         "code_seconds": judged.map(|_| taken.compile.as_secs_f64())
     })
 }

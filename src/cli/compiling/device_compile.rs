@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,6 +22,9 @@ use crate::cli::error::{CliError, Passed, file_error};
 pub struct Arguments {
     /// The architecture
     target: Target,
+    /// NVRTC's library
+    #[arg(long)]
+    nvrtc: PathBuf,
     /// MiB that it may take beyond what it takes at its start
     #[arg(long, default_value_t = COMPILER_MEBIBYTES)]
     memory: u64,
@@ -36,14 +40,14 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 /// NVRTC in a child process.
 pub struct ChildProcess {
-    version: (u32, u32),
+    nvrtc: Nvrtc,
     mebibytes: u64,
 }
 
 impl ChildProcess {
-    /// The compiler whose version `nvrtc` has.
+    /// The compiler that opens the library of `nvrtc`.
     pub fn new(nvrtc: &Nvrtc) -> Self {
-        Self { version: InProcess(*nvrtc).version(), mebibytes: COMPILER_MEBIBYTES }
+        Self { nvrtc: *nvrtc, mebibytes: COMPILER_MEBIBYTES }
     }
 
     /// The same with this much memory.
@@ -66,14 +70,15 @@ impl ChildProcess {
 
 impl DeviceCompiler for ChildProcess {
     fn version(&self) -> (u32, u32) {
-        self.version
+        InProcess(self.nvrtc).version()
     }
 
     fn compile(&self, source: &str, target: Target, kind: UnitKind) -> Result<Vec<u8>, DeviceCompileError> {
         let failed = |log: String| DeviceCompileError::Process { target, log };
         let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
         let mut command = Command::new(program);
-        command.args(["device-compile", &target.to_string(), "--memory", &self.mebibytes.to_string()]);
+        command.args(["device-compile", &target.to_string(), "--memory", &self.mebibytes.to_string(), "--nvrtc"]);
+        command.arg(self.nvrtc.path());
         if let UnitKind::Linked { registers } = kind {
             command.args(["--linked-registers", &registers.to_string()]);
         }
@@ -120,7 +125,7 @@ pub fn execute(arguments: &Arguments) -> Result<Passed, CliError> {
     let mut source = String::new();
     let stream = std::path::Path::new("standard input");
     io::stdin().read_to_string(&mut source).map_err(file_error("read", stream))?;
-    let nvrtc = Nvrtc::locate()?;
+    let nvrtc = Nvrtc::open(&arguments.nvrtc)?;
     limit_memory(arguments.memory).map_err(DeviceCompileError::Unlimited)?;
     let kind = arguments.linked_registers.map_or(UnitKind::Whole, |registers| UnitKind::Linked { registers });
     let cubin = InProcess(nvrtc).compile(&source, arguments.target, kind)?;

@@ -130,7 +130,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     check_outputs(arguments, &model)?;
     let name = model.record.name.clone();
     let mut build = Build::new(model, &mut |_| {});
-    (build.arch, build.fusion, build.timings) = (arch.gpu, Some(arguments.fusion), timings);
+    (build.prices, build.fusion, build.timings) = (arch.gpu, Some(arguments.fusion), timings);
     build.limit = arguments.search.limit();
     if arguments.machine_code {
         build.backend = arguments.backend.map_or(BackendChoice::Auto, Runs::choice);
@@ -160,7 +160,8 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     if arguments.compare {
         build.check_partition(&chosen, &compile, DEFAULT_KERNEL_TARGET)?;
         let comparison = compare(build.prepared(), &chosen, &compile, &options).map_err(BuildError::from)?;
-        output.result("explain", &text::comparison_value(&name, &comparison), &text::comparison(&name, &comparison));
+        let (value, text) = (text::comparison_value(&name, &comparison), text::comparison(&name, &comparison));
+        text::explained_by(&build, value, text, output);
         return Ok(true);
     }
     build.check_tasks(&chosen, BundleTarget::Gpu(DEFAULT_KERNEL_TARGET))?;
@@ -170,7 +171,8 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         write_pictures(directory, &name, &explained, &build.model.program.names)?;
     }
     let names = &build.model.program.names;
-    output.result("explain", &text::plan_value(&name, &explained, names), &text::plan(&name, &explained, names));
+    let (value, text) = (text::plan_value(&name, &explained, names), text::plan(&name, &explained, names));
+    text::explained_by(&build, value, text, output);
     Ok(true)
 }
 
@@ -211,14 +213,14 @@ fn of_partition(
             explain_partition::partition_value(name, &levels, &chosen, names),
             explain_partition::partition(name, &levels, &chosen, names),
         );
-        output.result("explain", &value, &text);
+        text::explained_by(build, value, text, output);
         return Ok(true);
     };
     let position = position_of(node, &chosen, &prepared.program)?;
-    let explained = partition::group(prepared, &build.arch(DEFAULT_KERNEL_TARGET), compile, &chosen, position);
+    let explained = partition::group(prepared, &build.prices(DEFAULT_KERNEL_TARGET).arch, compile, &chosen, position);
     let group = &chosen.groups[position];
     let value = explain_partition::group_value(position, group, &explained, names);
-    output.result("explain", &value, &explain_partition::group(position, group, &explained, names));
+    text::explained_by(build, value, explain_partition::group(position, group, &explained, names), output);
     Ok(true)
 }
 

@@ -8,7 +8,6 @@ use warpweave::explain::machine_code::{KernelPrice, PricedCode, price_kernels};
 use warpweave::plan::plan::ROperator;
 use warpweave::plan::tables::node_name;
 use warpweave::plan::template::text::names;
-use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::sass::operation::Operation;
@@ -19,6 +18,7 @@ use warpweave::runtime::target::Target;
 use warpweave::{Build, TargetPart};
 
 use super::device_compile::ChildProcess;
+use super::explain_text::explained_by;
 use crate::cli::error::{CliError, Passed};
 use crate::cli::output::Output;
 
@@ -38,10 +38,9 @@ pub fn execute(
 ) -> Result<Passed, CliError> {
     let nvrtc = Nvrtc::locate()?;
     let (part, compiled) = build.part_with_code(TARGET, &ChildProcess::new(&nvrtc), &mut |_| {})?;
-    let costs = build.options(BundleTarget::Gpu(TARGET))?.plan_options().costs;
-    let priced = price_kernels(&part.plan, &compiled, &build.arch(TARGET), &costs, surroundings)?;
+    let priced = price_kernels(&part.plan, &compiled, &build.prices(TARGET), surroundings)?;
     let Some(wanted) = kernel else {
-        output.result("explain", &kernels_value(name, &part, &priced), &kernels(name, &part, &priced));
+        explained_by(build, kernels_value(name, &part, &priced), kernels(name, &part, &priced), output);
         return Ok(true);
     };
     let found = priced.kernels.iter().find(|kernel| format!("k{}", kernel.kernel) == wanted);
@@ -49,7 +48,7 @@ pub fn execute(
         let names: Vec<String> = priced.kernels.iter().map(|kernel| format!("k{}", kernel.kernel)).collect();
         CliError::Usage(format!("there is no kernel `{wanted}`; the kernels are {}", names.join(", ")))
     })?;
-    output.result("explain", &kernel_value(&part, &priced, kernel), &listing(&part, &priced, kernel));
+    explained_by(build, kernel_value(&part, &priced, kernel), listing(&part, &priced, kernel), output);
     Ok(true)
 }
 
@@ -103,6 +102,9 @@ fn kernels(name: &str, part: &TargetPart, priced: &PricedCode) -> String {
             priced.searched,
             code / priced.searched
         );
+    }
+    for kernel in priced.kernels.iter().filter(|kernel| kernel.local_bytes > 0) {
+        let _ = writeln!(text, "  k{} uses {} bytes of local memory a thread: slow", kernel.kernel, kernel.local_bytes);
     }
     if unknown > 0 {
         let _ = writeln!(text, "  {unknown} kernels have no price by their code");
@@ -177,6 +179,7 @@ fn kernel_figures(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) 
         "search_microseconds_of_all": kernel.searched_all,
         "code_microseconds_of_all": kernel.priced_all,
         "registers": kernel.registers,
+        "local_bytes": kernel.local_bytes,
         "dispatch_cycles": kernel.dispatch.map(|dispatch| dispatch.behind_stores),
         "dispatch_cycles_behind_data": kernel.dispatch.map(|dispatch| dispatch.behind_data),
     });

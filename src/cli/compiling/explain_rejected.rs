@@ -10,6 +10,7 @@ use warpweave::runtime::sass::simulate::Surroundings;
 
 use super::device_compile::ChildProcess;
 use super::explain_machine_code::TARGET;
+use super::explain_text::explained_by;
 use crate::cli::error::{CliError, Passed};
 use crate::cli::output::Output;
 
@@ -23,7 +24,7 @@ pub fn execute(
 ) -> Result<Passed, CliError> {
     let nvrtc = Nvrtc::locate()?;
     let found = rejected(build, (TARGET, &ChildProcess::new(&nvrtc)), surroundings, drawn)?;
-    output.result("explain", &value(name, &found), &text(name, &found));
+    explained_by(build, value(name, &found), text(name, &found), output);
     Ok(true)
 }
 

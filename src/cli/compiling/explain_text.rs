@@ -2,15 +2,27 @@
 
 use std::fmt::Write;
 
+use warpweave::Build;
 use warpweave::explain::{Comparison, ExplainedPlan, WayFigures, Win};
 use warpweave::fusion::schedule::choice::lower_bounds::LowerBounds;
 use warpweave::graph::program::Names;
 use warpweave::plan::plan::backend::PlanBackend;
 use warpweave::plan::plan::{EdgeKind, ROperator};
 use warpweave::runtime::json::{Value, json};
+use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
+
+use crate::cli::output::Output;
 
 /// rOperators of the critical path that are listed.
 const LISTED: usize = 8;
+
+/// Prints what is explained, and whose constants it follows from.
+pub fn explained_by(build: &Build, mut value: Value, mut text: String, output: &Output) {
+    let priced_for = build.prices(DEFAULT_KERNEL_TARGET).priced_for();
+    let _ = writeln!(text, "  priced for           {priced_for}");
+    value["priced_for"] = priced_for.into();
+    output.result("explain", &value, &text);
+}
 
 /// A plan as text.
 pub fn plan(name: &str, explained: &ExplainedPlan, names: &Names) -> String {

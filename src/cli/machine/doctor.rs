@@ -4,18 +4,19 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use warpweave::calibrate::{DeviceStopwatch, Reading, ThreadStopwatch, calibrate, calibrate_processor, processor_base};
-use warpweave::runtime::cubin::CubinInfo;
+use warpweave::calibrate::{
+    Calibration, DeviceStopwatch, Reading, ThreadStopwatch, calibrate, calibrate_processor, processor_base,
+};
+use warpweave::microbench::FailedEdge;
 use warpweave::runtime::cuda::Driver;
 use warpweave::runtime::json::{Value, json};
-use warpweave::runtime::nvrtc::{Nvrtc, UnitKind};
 use warpweave::runtime::session::{Device, SessionError};
-use warpweave::runtime::target::Target;
 use warpweave::runtime::text::compiler_identity;
-use warpweave::{DeviceArch, DeviceCompiler, InProcess, write_arch};
+use warpweave::{DeviceArch, write_arch};
 
+use super::device_tools::{device_tools, fetch};
+use super::microbench::failed_value;
 use crate::cli::arguments::program::child_compiler;
-use crate::cli::compiling::device_compile::ChildProcess;
 use crate::cli::error::{CliError, Passed};
 use crate::cli::output::Output;
 use crate::cli::output_paths;
@@ -29,13 +30,14 @@ pub struct Arguments {
     /// The device to measure: host or cuda:N
     #[arg(long, default_value_t = Device::Cuda(0), requires = "calibrate")]
     device: Device,
+    /// Downloads NVRTC, nvJitLink and nvdisasm with python3 -m pip, in pinned versions, into warpweave/cuda of the cache folder:
+    /// XDG_CACHE_HOME, or .cache in the home folder
+    #[arg(long, conflicts_with = "calibrate")]
+    fetch_cuda: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
 }
-
-const TEST_KERNEL: &str = "extern \"C\" __global__ void k(float* a) { a[threadIdx.x] *= 2.0f; }\n";
-const TEST_TARGETS: [Target; 2] = [Target::Sm80, Target::Sm90a];
 
 /// Runs the command. It fails only where something is there and does not work.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
@@ -45,7 +47,8 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     let mut text = String::new();
     let mut passed = true;
-    let nvrtc = nvrtc(&mut text, &mut passed);
+    let fetched = if arguments.fetch_cuda { fetch(&mut text)? } else { Value::Null };
+    let tools = device_tools(&mut text, &mut passed);
     let driver = driver(&mut text, &mut passed);
     let compiler = match compiler_identity() {
         Ok(identity) => {
@@ -63,7 +66,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         writeln!(text, "devices: reference, host and emulator always; text with a C++ compiler; cuda:N with a driver");
     let _ = writeln!(text, "not yet run on a GPU: the launch path; its programs run on emulator and text");
     let value = json!({
-        "passed": passed, "nvrtc": nvrtc, "driver": driver, "cpp_compiler": compiler, "threads": threads,
+        "passed": passed, "fetched": fetched, "nvrtc": tools.nvrtc, "linker": tools.linker, "nvdisasm": tools.nvdisasm, "driver": driver, "cpp_compiler": compiler, "threads": threads,
         "never_run_on_a_gpu": ["cuda launch path"]
     });
     output.result("doctor", &value, &text);
@@ -75,14 +78,16 @@ fn calibrated(path: &Path, device: Device, output: &Output) -> Result<Passed, Cl
     match device {
         Device::Host => {
             let found = calibrate_processor(processor_base(), &mut ThreadStopwatch)?;
-            written(path, device, &found.readings, (found.arch.into(), found.arch.assumptions()), output)
+            let assumed = found.arch.assumptions();
+            written(path, device, found, assumed, output)
         }
         Device::Cuda(ordinal) => {
             Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?;
             let compiler = child_compiler().map_err(|reason| CliError::NoDevice { device, reason })?;
             let mut stopwatch = DeviceStopwatch::new(compiler.as_ref(), ordinal)?;
             let found = calibrate(stopwatch.base(), &mut stopwatch)?;
-            written(path, device, &found.readings, (found.arch.into(), found.arch.assumptions()), output)
+            let assumed = found.arch.assumptions();
+            written(path, device, found, assumed, output)
         }
         Device::Reference | Device::Emulator | Device::Text => {
             let text = format!("{device} has no constants to measure; give --device host or cuda:N");
@@ -95,51 +100,37 @@ fn calibrated(path: &Path, device: Device, output: &Output) -> Result<Passed, Cl
 fn written(
     path: &Path,
     device: Device,
-    readings: &[Reading],
-    (arch, assumed): (DeviceArch, Vec<&'static str>),
+    found: Calibration<impl Into<DeviceArch>>,
+    assumed: Vec<&'static str>,
     output: &Output,
 ) -> Result<Passed, CliError> {
+    let Calibration { arch, readings, failed } = found;
     write_arch(path, arch)?;
     let mut text = format!("{}: constants of {device}\n", path.display());
     let mut records = Vec::new();
-    for Reading { constant, microseconds: [small, large], before, now } in readings {
-        let _ = match now {
-            Some(now) => writeln!(text, "  {constant}: {now:.4e}, was {before:.4e} ({small:.2} and {large:.2} us)"),
-            None => writeln!(text, "  {constant}: not measured, the larger trial was no slower; {before:.4e} stays"),
+    for Reading { constant, microseconds, before, now } in &readings {
+        let _ = match (now, microseconds) {
+            (Some(now), Some([small, large])) => {
+                writeln!(text, "  {constant}: {now:.4e}, was {before:.4e} ({small:.2} and {large:.2} us)")
+            }
+            (Some(now), None) => writeln!(text, "  {constant}: {now:.4e}, was {before:.4e}"),
+            (None, Some(_)) => {
+                writeln!(text, "  {constant}: not measured, the larger trial was no slower; {before:.4e} stays")
+            }
+            (None, None) => writeln!(text, "  {constant}: not measured; {before:.4e} stays"),
         };
-        records.push(json!({"constant": constant, "now": now, "before": before, "microseconds": [small, large]}));
+        records.push(json!({"constant": constant, "now": now, "before": before, "microseconds": microseconds}));
+    }
+    for FailedEdge { edge, reason, .. } in &failed {
+        let _ = writeln!(text, "  {}: {reason}", edge.name());
     }
     if !assumed.is_empty() {
         let _ = writeln!(text, "  assumed still: {}", assumed.join(", "));
     }
-    let value = json!({"file": path.display().to_string(), "readings": records, "assumed": assumed});
+    let failed = failed.iter().map(failed_value).collect::<Vec<Value>>();
+    let value = json!({"file": path.display().to_string(), "readings": records, "assumed": assumed, "failed": failed});
     output.result("doctor", &value, &text);
     Ok(readings.iter().all(|reading| reading.now.is_some()))
-}
-
-fn nvrtc(text: &mut String, passed: &mut bool) -> Value {
-    let found = match Nvrtc::locate() {
-        Ok(found) => found,
-        Err(error) => {
-            let _ = writeln!(text, "NVRTC: {error}");
-            return json!({"found": false, "reason": error.to_string()});
-        }
-    };
-    let (major, minor) = InProcess(found).version();
-    let _ = writeln!(text, "NVRTC: {major}.{minor}");
-    let mut compiled = Vec::new();
-    for target in TEST_TARGETS {
-        let result =
-            ChildProcess::new(&found).compile(TEST_KERNEL, target, UnitKind::Whole).map_err(|error| error.to_string());
-        let result = result.and_then(|cubin| CubinInfo::read(&cubin).map_err(|error| error.to_string()));
-        let _ = match &result {
-            Ok(_) => writeln!(text, "  compiles a test kernel for {target}"),
-            Err(error) => writeln!(text, "  does not compile a test kernel for {target}: {error}"),
-        };
-        *passed &= result.is_ok();
-        compiled.push(json!({"target": target.to_string(), "compiles": result.is_ok(), "reason": result.err()}));
-    }
-    json!({"found": true, "version": format!("{major}.{minor}"), "test_kernel": compiled})
 }
 
 fn driver(text: &mut String, passed: &mut bool) -> Value {

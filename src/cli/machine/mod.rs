@@ -1,5 +1,6 @@
 //! What this machine offers.
 
+pub mod device_tools;
 pub mod doctor;
 pub mod litmus;
 pub mod microbench;

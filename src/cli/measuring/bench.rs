@@ -9,15 +9,15 @@ use warpweave::bench::{
     Peer, PlanProfile, Precision, ProcessorCaches, SCHEMA, Samples, Sweep, SweepPoint, Work, compare_with_peers,
     left_out_text, measure, profile, read_peers,
 };
-use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::graph::Tensor;
 use warpweave::models::reduced_from;
+use warpweave::prices;
 use warpweave::runtime::bundle::Signature;
 use warpweave::runtime::cuda::{ClocksError, Driver};
 use warpweave::runtime::json;
 use warpweave::runtime::session::{Device, Session};
 use warpweave::training::samples;
-use warpweave::{Source, random_inputs};
+use warpweave::{DeviceArch, Source, random_inputs};
 
 use super::soak::{SoakArguments, complaints};
 use super::{bench_text, bench_training};
@@ -155,7 +155,9 @@ fn measure_one(
     let mut result = describe(arguments, batch, &source, session.as_ref(), &measured, method)?;
     result.soak = soak;
     let rate = result.items_per_second.unwrap_or(result.throughput);
-    result.training = bench_training::training_step(&source, arguments.program.device, &options, &sets[0], rate)?;
+    let given = arguments.program.arch.given()?;
+    result.training =
+        bench_training::training_step(&source, arguments.program.device, &options, &sets[0], rate, &given)?;
     match clocks.transpose() {
         Ok(clocks) => result.clocks = clocks,
         Err(error) => result.warnings.push(error.to_string()),
@@ -224,14 +226,19 @@ fn describe(
     let device_time = Distribution::of(&measured.device_times);
     let median = device_time.unwrap_or(latency).p50;
     let product = product(device);
-    let estimator = match device {
-        Device::Cuda(_) => Estimator::Gpu(GpuArch::h200()),
-        Device::Host => Estimator::Host,
-        Device::Reference | Device::Emulator | Device::Text => Estimator::Unknown,
+    let prices = prices::of_run(device, &arguments.program.arch.given()?)?;
+    let estimator = match (device, &prices) {
+        (Device::Cuda(_), Some(DeviceArch::Gpu(prices))) => Estimator::Gpu(prices.clone()),
+        (Device::Host, _) => Estimator::Host,
+        (Device::Reference | Device::Emulator | Device::Text | Device::Cuda(_), _) => Estimator::Unknown,
+    };
+    let priced_for = prices.filter(|_| estimator != Estimator::Unknown).map(|prices| priced_for(&prices, source));
+    let limits = match &estimator {
+        Estimator::Gpu(prices) => Some(LowerBounds::of(&prices.arch)),
+        Estimator::Host | Estimator::Unknown => None,
     };
     let backend = arguments.program.plan_backend(session);
-    let plan = session.execution_plan().map(|plan| PlanProfile { backend, ..profile(plan, estimator) });
-    let limits = product.as_deref().filter(|name| name.contains("H200")).map(|_| LowerBounds::of(&GpuArch::h200()));
+    let plan = session.execution_plan().map(|plan| PlanProfile { backend, ..profile(plan, &estimator) });
     let signature = source.signature();
     let ports = signature.inputs.iter().chain(&signature.outputs).map(|port| &port.ty);
     let precision = Precision::of_program(session.execution_plan(), ports);
@@ -261,6 +268,7 @@ fn describe(
         model: ModelIdentity { name, blake3: record.blake3, precision, batch },
         device: device.to_string(),
         product,
+        priced_for,
         method,
         warmup: measured.warmup,
         runs: measured.latencies.len(),
@@ -281,6 +289,14 @@ fn describe(
         sweep: None,
         training: None,
     })
+}
+
+/// Whose constants predictions follow from. The times of a bundle's rTasks are those that it was compiled with.
+fn priced_for(prices: &DeviceArch, source: &Source) -> String {
+    match source {
+        Source::Model(_) => prices.priced_for(),
+        Source::Bundle(_) => format!("{}; rTasks as the bundle was compiled", prices.priced_for()),
+    }
 }
 
 /// A GPU's clocks; nothing on other devices.

@@ -48,6 +48,9 @@ pub fn text(result: &BenchResult) -> String {
         }
         let _ = writeln!(text, "{}", if soak.is_spoiled { ", outputs spoiled before each" } else { "" });
     }
+    if let Some(priced_for) = &result.priced_for {
+        let _ = writeln!(text, "priced for {priced_for}");
+    }
     if let Some(plan) = &result.plan {
         of_plan(&mut text, plan, result.median_seconds());
     }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use warpweave::bench::{Known, OptimizerTraffic, StepProfile, TrainingStep};
 use warpweave::graph::Tensor;
 use warpweave::graph::training::LEARNING_RATE;
+use warpweave::prices::{self, GivenPrices};
 use warpweave::profile::profile;
 use warpweave::runtime::bundle::{Bundle, BundleTarget, Signature, TrainingRecord};
 use warpweave::runtime::session::Device;
@@ -34,17 +35,19 @@ pub fn training_step(
     options: &OpenOptions,
     inputs: &[Tensor],
     samples_per_second: f64,
+    given: &GivenPrices,
 ) -> Result<Option<TrainingStep>, CliError> {
     let Some((bundle, record)) = step_of(source) else { return Ok(None) };
     let program = |target: BundleTarget| bundle.program_for(target.machine());
     let mut profiles = Vec::new();
     if device == Device::Host {
-        let run = profile(source, device, options, &child_compiler, inputs)?;
+        let run = profile(source, device, options, &child_compiler, inputs, given)?;
         profiles.push(StepProfile::recorded(&run.plan, &run.recorded, &program(BundleTarget::Host)?, record));
     }
-    for &target in bundle.manifest().targets.keys().filter(|target| **target != BundleTarget::Host) {
-        let part = bundle.target(target)?;
-        profiles.push(StepProfile::predicted(target, part.plan.plan.plan(), &program(target)?, record));
+    for &target in bundle.manifest().targets.keys() {
+        let BundleTarget::Gpu(gpu) = target else { continue };
+        let (part, prices) = (bundle.target(target)?, prices::of_part(gpu, device, given)?);
+        profiles.push(StepProfile::predicted(target, part.plan.plan.plan(), &program(target)?, record, &prices));
     }
     let (loss, optimizer) = (record.loss.clone(), record.optimizer.clone());
     Ok(Some(TrainingStep { loss, optimizer, samples_per_second, profiles }))
@@ -72,6 +75,9 @@ fn of_profile(text: &mut String, profile: &StepProfile) {
         profile.seconds * 1e3,
         profile.utilisation * 1e2
     );
+    if let Some(priced_for) = &profile.priced_for {
+        let _ = writeln!(text, "    priced for {priced_for}");
+    }
     for time in &profile.phases {
         let _ = writeln!(
             text,

@@ -42,8 +42,9 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     };
     let names = source.names(arguments.program.device.machine())?;
     let options = OpenOptions { units: arguments.veus, seed: arguments.seed, ..arguments.program.options() };
+    let given = arguments.program.arch.given()?;
     let inputs = random_inputs(source.signature(), arguments.seed);
-    let profile = profile(&source, arguments.program.device, &options, &child_compiler, &inputs)?;
+    let profile = profile(&source, arguments.program.device, &options, &child_compiler, &inputs, &given)?;
     arguments.program.note_backend(output);
     profile.notes.iter().for_each(|note| output.note(note));
     if let Some(directory) = &arguments.directory {

@@ -30,6 +30,7 @@ pub fn text(name: &str, device: Device, profile: &Profile, names: &Names) -> Str
         let _ = writeln!(text, "  {what:<28} {whole:>12} {shares}");
     }
     let _ = writeln!(text, "  recorded times are {}", profile.clock.words());
+    let _ = writeln!(text, "  priced for {}", profile.priced_for);
     for (name, part) in profile.templates() {
         let PartTimes { operators, tasks, predicted, recorded } = part;
         let recorded = profile.clock.label(recorded);
@@ -82,7 +83,7 @@ pub fn value(name: &str, device: Device, profile: &Profile, names: &Names) -> Va
     let templates = profile.templates().into_iter().map(|(name, times)| part(name.to_owned(), times));
     let kernels = profile.kernels().into_iter().map(|(number, times)| part(format!("k{number}"), times));
     json!({
-        "model": name, "device": device.to_string(), "units": segment.units(), "tasks": segment.tasks(),
+        "model": name, "device": device.to_string(), "priced_for": profile.priced_for, "units": segment.units(), "tasks": segment.tasks(),
         "clock": profile.clock.words(), "clock_step": profile.step, "recorded": profile.recorded.makespan,
         "predicted_microseconds": profile.predicted.makespan, "recorded_shares": shares(&profile.recorded),
         "predicted_shares": shares(&profile.predicted), "multiprocessors": profile.multiprocessors,

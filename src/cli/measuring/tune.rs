@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use warpweave::compiler::CompileOptions;
-use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::fusion::cost::estimate::EstimatedCost;
+use warpweave::fusion::cost::gpu::GpuPrices;
 use warpweave::fusion::cost::timings::{Machine, Timings};
 use warpweave::fusion::partition::search::{FusionLevel, Partition};
 use warpweave::runtime::bundle::BundleTarget;
@@ -20,7 +20,7 @@ use warpweave::{Build, TimingsFile};
 
 use crate::cli::arguments::import::ImportArguments;
 use crate::cli::arguments::program::{child_compiler, load_model};
-use crate::cli::arguments::search::parse_seconds;
+use crate::cli::arguments::search::{ArchArguments, parse_seconds};
 use crate::cli::error::{CliError, Passed};
 use crate::cli::output::Output;
 use crate::cli::output_paths;
@@ -43,6 +43,8 @@ pub struct Arguments {
     /// The seed of the random inputs
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    #[command(flatten)]
+    arch: ArchArguments,
     #[command(flatten)]
     import: ImportArguments,
     /// Print the result as JSON
@@ -69,11 +71,14 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let mut build = Build::new(model, &mut |_| {});
     let compiler = child_compiler().map_err(|reason| CliError::NoDevice { device: arguments.device, reason })?;
     let program = build.prepared().program.clone();
-    let mut measure = DeviceMeasure::new(&program, compiler.as_ref(), ordinal, arguments.seed)?;
+    let given = arguments.arch.given()?.gpu;
+    let mut measure = DeviceMeasure::new(&program, compiler.as_ref(), ordinal, given, arguments.seed)?;
+    let prices = measure.prices().clone();
     let machine = measure.machine();
     build.timings = Some(Arc::new(file.clone()));
-    let partitions = partitions(&build, BundleTarget::Gpu(measure.target()));
-    let estimate = EstimatedCost { arch: GpuArch::h200() };
+    build.prices = Some(prices.clone());
+    let partitions = partitions(&build, BundleTarget::Gpu(measure.target()), &prices);
+    let estimate = EstimatedCost { arch: prices.arch };
     let work = untimed(&program, &partitions, &estimate, &file.timings, &machine);
     let is_spent = || arguments.budget.is_some_and(|budget| start.elapsed() >= budget);
     let mut timings = std::mem::take(&mut file.timings);
@@ -83,14 +88,17 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     };
     let report = tune(&work, &machine, &mut timings, &mut measure, &is_spent, &mut keep)?;
     let seconds = start.elapsed().as_secs_f64();
-    output.result("tune", &value(arguments, &machine, &report, seconds), &text(arguments, &report, seconds));
+    let mut value = value(arguments, &machine, &report, seconds);
+    value["priced_for"] = prices.priced_for().into();
+    let text = text(arguments, &report, seconds) + &format!("  priced for {}\n", prices.priced_for());
+    output.result("tune", &value, &text);
     Ok(report.refused.is_empty())
 }
 
 /// The partitions whose groups are tuned: those of all levels, by the times that there are.
-fn partitions(build: &Build, target: BundleTarget) -> Vec<Partition> {
+fn partitions(build: &Build, target: BundleTarget, prices: &GpuPrices) -> Vec<Partition> {
     // Without a time of this device, estimates decide.
-    let options = build.options(target).unwrap_or_default();
+    let options = build.options(target).unwrap_or_else(|_| CompileOptions::gpu(prices));
     let levels = [FusionLevel::Full, FusionLevel::Register, FusionLevel::None];
     levels.map(|fusion| build.prepared().partition(&CompileOptions { fusion, ..options.clone() })).into()
 }

@@ -1,11 +1,17 @@
 //! A device's constants: measuring them without a GPU, and using a file of them.
 
 use std::fs;
+use std::path::Path;
 
+use warpweave::bench::{Estimator, LowerBounds, profile};
+use warpweave::frontend::ImportOptions;
 use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::fusion::cost::cpu::{CpuArch, CpuKind};
+use warpweave::fusion::cost::gpu::{GpuPrices, GpuProduct};
+use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::json::{self, Value};
-use warpweave::{DeviceArch, read_arch, write_arch};
+use warpweave::runtime::target::Target;
+use warpweave::{Build, DeviceArch, Model, read_arch, write_arch};
 
 use crate::support::tool::{Folder, fail, model, succeed, tool};
 
@@ -13,14 +19,74 @@ use crate::support::tool::{Folder, fail, model, succeed, tool};
 fn constants_come_from_a_file() {
     let folder = Folder::new();
     let path = folder.join("a100.json");
-    write_arch(&path, GpuArch::a100()).expect("the folder is there");
-    assert_eq!(read_arch(&path).expect("it was just written"), DeviceArch::Gpu(GpuArch::a100()));
+    let a100 = GpuProduct::A100With40Gb.prices();
+    write_arch(&path, a100.clone()).expect("the folder is there");
+    let DeviceArch::Gpu(read) = read_arch(&path).expect("it was just written") else { panic!("it is of a GPU") };
+    assert_eq!((read.arch, read.sync, read.priced_for().as_str()), (a100.arch, a100.sync, "a100.json"));
     let (model, path) = (model("dlrm", "torchscript.onnx"), path.display().to_string());
     let units = |arguments: &[&str]| {
         let explained = succeed(&[&["explain", &model, "--plan"], arguments].concat());
         explained["units"].as_u64().expect("a plan has units")
     };
     assert_eq!((units(&[]), units(&["--arch", &path])), (132, 108));
+    let explained = succeed(&["explain", &model, "--plan", "--arch", &path]);
+    assert_eq!(explained["priced_for"], "a100.json");
+    assert_eq!(succeed(&["explain", &model])["priced_for"], "NVIDIA H200, built-in constants");
+}
+
+/// The predicted seconds of a model for a target by these constants with the bytes a second of the device, and whose they are said
+/// to be.
+fn predicted(model: &str, target: BundleTarget, prices: Option<GpuPrices>) -> ([Option<f64>; 2], String) {
+    let model = Model::import(Path::new(model), &ImportOptions::default()).expect("the model imports");
+    let mut build = Build::new(model, &mut |_| {});
+    build.prices = prices;
+    let part = build.part(target, &mut |_| {}).expect("the model has a plan");
+    let estimator = match target {
+        BundleTarget::Host => Estimator::Host,
+        BundleTarget::Gpu(gpu) => Estimator::Gpu(build.prices(gpu)),
+    };
+    let profile = profile(part.plan.plan.plan(), &estimator);
+    let bytes = match &estimator {
+        Estimator::Gpu(prices) => Some(LowerBounds::of(&prices.arch).bytes_per_second),
+        Estimator::Host | Estimator::Unknown => None,
+    };
+    ([profile.predicted_seconds.or(profile.estimated_seconds), bytes], build.priced_for(target))
+}
+
+#[test]
+fn every_device_is_predicted_by_its_own_constants() {
+    let model = model("dlrm", "torchscript.onnx");
+    let (ampere, hopper) = (BundleTarget::Gpu(Target::Sm80), BundleTarget::Gpu(Target::Sm90a));
+    let found = [
+        predicted(&model, ampere, None),
+        predicted(&model, hopper, None),
+        predicted(&model, hopper, Some(GpuProduct::H100Sxm.prices())),
+        predicted(&model, BundleTarget::Host, None),
+    ];
+    let said: Vec<&str> = found.iter().map(|(_, priced_for)| priced_for.as_str()).collect();
+    let expected = ["NVIDIA A100 40 GB", "NVIDIA H200", "NVIDIA H100 SXM", "processor with avx2"];
+    assert_eq!(said, expected.map(|name| format!("{name}, built-in constants")));
+    for (at, (one, _)) in found.iter().enumerate() {
+        assert!(one[0].is_some_and(|seconds| seconds > 0.0), "{found:?}");
+        assert!(found[..at].iter().all(|(other, _)| other != one), "no two are the same: {found:?}");
+    }
+}
+
+#[test]
+fn files_without_costs_of_waiting_have_those_of_their_generation() {
+    let folder = Folder::new();
+    let path = folder.join("old.json");
+    for product in [GpuProduct::A100With40Gb, GpuProduct::H200] {
+        let prices = product.prices();
+        write_arch(&path, prices.clone()).expect("the folder is there");
+        let text = fs::read_to_string(&path).expect("it was just written");
+        let mut old: Value = json::from_str(&text).expect("it is JSON");
+        assert!(old.as_object_mut().expect("it is an object").remove("sync").is_some());
+        fs::write(&path, old.to_string()).expect("the folder is there");
+        let DeviceArch::Gpu(read) = read_arch(&path).expect("it has all else") else { panic!("it is of a GPU") };
+        assert_eq!((read.arch, read.sync), (prices.arch, prices.sync), "{product}");
+        fs::remove_file(&path).expect("it was just written");
+    }
 }
 
 #[test]
@@ -31,9 +97,14 @@ fn a_file_of_something_else_is_refused() {
     let name = path.display().to_string();
     let command = ["explain", &model, "--arch", &name];
     assert!(fail(2, "arch", &command).contains("check the path"));
-    let none = GpuArch { step_microseconds: GpuArch::measured(0.0), ..GpuArch::h200() };
-    write_arch(&path, none).expect("the folder is there");
-    assert!(fail(2, "arch", &command).contains("--calibrate"));
+    let h200 = || GpuProduct::H200.prices();
+    let none = GpuArch { step_microseconds: GpuArch::measured(0.0), ..h200().arch };
+    let mut falling = h200().sync;
+    falling.exchange.value[1].0 = 1;
+    for wrong in [GpuPrices { arch: none, ..h200() }, GpuPrices { sync: falling, ..h200() }] {
+        write_arch(&path, wrong).expect("the folder is there");
+        assert!(fail(2, "arch", &command).contains("--calibrate"));
+    }
     fs::write(&path, "[1, 2]").expect("the folder is there");
     assert!(fail(2, "arch", &command).contains("--calibrate"));
 }

@@ -35,6 +35,7 @@ fn peers(folder: &Folder, median_ms: f64) -> String {
 fn a_measurement_tells_what_ran() {
     let result = bench(&model("dlrm", "torchscript.onnx"), &["--threads", "2", "--cold-l2"]);
     assert_eq!(result["schema"], "warpweave.bench/1");
+    assert_eq!(result["priced_for"], "processor with avx2, built-in constants");
     for absent in ["training", "clocks", "device_time", "transfers", "product", "sweep"] {
         assert_eq!(result[absent], Value::Null, "{absent}");
     }

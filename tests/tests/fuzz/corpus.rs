@@ -6,8 +6,8 @@ use warpweave::plan::template::attention::parameters::KeyBlocks;
 use warpweave::plan::template::pointwise::Pointwise;
 
 use warpweave::frontend::ImportOptions;
-use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::fusion::cost::cpu::CpuArch;
+use warpweave::fusion::cost::gpu::GpuProduct;
 use warpweave::fusion::cost::timings::{Machine, TimedKernel, Timing, Timings, Version};
 use warpweave::graph::program::text::print;
 use warpweave::graph::{Tensor, npy};
@@ -119,8 +119,10 @@ pub fn arch() -> Vec<Vec<u8>> {
         write_arch(&path, arch).expect("constants can be written");
         read(&path)
     };
-    let found =
-        [GpuArch::a100().into(), GpuArch::h200().into(), CpuArch::avx512().into()].into_iter().map(written).collect();
+    let found = [GpuProduct::A100With40Gb.prices().into(), GpuProduct::H200.prices().into(), CpuArch::avx512().into()]
+        .into_iter()
+        .map(written)
+        .collect();
     std::fs::remove_file(&path).expect("the file can be removed");
     found
 }

@@ -203,7 +203,7 @@ pub fn check_pretended() {
         panic!("no tuning")
     };
     assert!(found.tables.contains("constant step_microseconds: 0.67"), "{}", found.tables);
-    assert!(found.tables.contains("empty graph") && found.tables.contains("1.25"), "{}", found.tables);
+    assert!(found.tables.contains("graph of two events") && found.tables.contains("1.25"), "{}", found.tables);
     let names: BTreeSet<&str> = found.lab.steps.iter().map(|step| step.name.as_str()).collect();
     for name in [
         "model.resnet50.cuda:0.persistent",

@@ -8,6 +8,7 @@ mod graphs;
 mod prepared;
 mod printed;
 mod samples;
+mod spilling;
 mod storage;
 mod templates;
 mod text;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     storage::add(&mut suite);
     text::add(&mut suite);
     device::add(&mut suite);
+    spilling::add(&mut suite);
     graphs::add(&mut suite);
     graphs::add_mixed(&mut suite);
     weight_stationary::add(&mut suite);

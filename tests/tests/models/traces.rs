@@ -13,6 +13,7 @@ use warpweave::fusion::schedule::simulation::Event;
 use warpweave::plan::plan::{Instruction, RTask};
 use warpweave::plan::streams::polls::Polls;
 use warpweave::plan::tables;
+use warpweave::prices::{self, GivenPrices};
 use warpweave::profile::{Profile, profile, profile_by};
 use warpweave::runtime::session::Device;
 use warpweave::runtime::target::Target;
@@ -44,7 +45,8 @@ fn check(path: PathBuf, device: Device) {
     let no_compiler = || Err("no GPU is used".to_owned());
     let mut plain = open(&source, device, &options, &no_compiler).expect("the device opens");
     let expected = plain.run(&inputs).expect("the program runs");
-    let profile = profile(&source, device, &options, &no_compiler, &inputs).expect("the program is recorded");
+    let profile = profile(&source, device, &options, &no_compiler, &inputs, &GivenPrices::default())
+        .expect("the program is recorded");
     assert!(profile.outputs == expected, "what is recorded changes no bit");
     let is_emulator = device == Device::Emulator;
     assert_eq!(profile.clock, if is_emulator { Clock::Steps } else { Clock::Measured });
@@ -58,8 +60,10 @@ fn check_cycles(path: PathBuf, device: Device) {
     let inputs = random_inputs(source.signature(), 5);
     let options = OpenOptions { units: Some(5), ..OpenOptions::default() };
     let no_compiler = || Err("no GPU is used".to_owned());
+    let prices = prices::of_run(device, &GivenPrices::default()).expect("no GPU is used").expect("it has prices");
     let recorded = |clock| {
-        let profile = profile_by(clock, &source, device, &options, &no_compiler, &inputs).expect("it is recorded");
+        let profile =
+            profile_by(clock, &source, device, &options, &no_compiler, &inputs, &prices).expect("it is recorded");
         check_tasks(&profile);
         profile
     };

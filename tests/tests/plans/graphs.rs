@@ -1,8 +1,8 @@
 //! Graphs of kernel nodes: what the verifier proves of their order, and when a graph is chosen.
 
 use warpweave::codegen::emulate::LaunchOptions;
+use warpweave::fusion::cost::sync::SyncCosts;
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::schedule::dependence::costs::SyncCosts;
 use warpweave::fusion::schedule::memory::ArenaPolicy;
 use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::arena::Id;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::print::cuda;
+use warpweave::fusion::cost::sync::SyncCosts;
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::choice::parts::SegmentGroups;
-use warpweave::fusion::schedule::dependence::costs::SyncCosts;
 use warpweave::fusion::schedule::memory::ArenaPolicy;
 use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::fusion::schedule::simulation::Jitter;

@@ -5,6 +5,7 @@ mod crates;
 mod files;
 mod folders;
 mod numerics;
+mod prices;
 mod templates;
 mod travel;
 
@@ -23,6 +24,8 @@ fn main() -> ExitCode {
     suite.trial("circles are found", circles::check_rule);
     suite.trial("folders are small", folders::check);
     suite.trial("few files know the templates", templates::check);
+    suite.trial("constants are those of the device", prices::check);
+    suite.trial("constants of no device are found", prices::check_rule);
     suite.trial("sizes come from element types", numerics::check);
     suite.trial("literal sizes are found", numerics::check_rule);
     suite.trial("little is copied to a machine with a GPU", travel::check);

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use warpweave_graph::arena::Id;
 use warpweave_graph::program::TensorId;
 
+use crate::cost::sync::SyncCosts;
 use crate::schedule::choice::parts::{SegmentGroups, Task, Whole};
 use crate::schedule::choice::variants::Variants;
-use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::options::Planned;
 use crate::schedule::placement::nanoseconds;
 use crate::schedule::simulation::plan::{simulate_plan, simulate_segment};

@@ -8,7 +8,7 @@ use crate::tuning::SearchTuning;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::typed_id;
 
-use crate::schedule::dependence::costs::SyncCosts;
+use crate::cost::sync::SyncCosts;
 use crate::schedule::dependence::edges::Edge;
 use warpweave_plan::plan::{EdgeKind, OperatorId, ROperator};
 use warpweave_plan::region::grid::Span;

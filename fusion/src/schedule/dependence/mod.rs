@@ -1,6 +1,5 @@
 //! Which tiles read which, and what an rTask has to come after.
 
 pub mod bands;
-pub mod costs;
 pub mod edges;
 pub mod requirements;

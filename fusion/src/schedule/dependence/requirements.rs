@@ -2,8 +2,8 @@
 
 use warpweave_graph::arena::Arena;
 
+use crate::cost::sync::SyncCosts;
 use crate::schedule::dependence::bands::BandId;
-use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::placement::{Time, Work, duration, nanoseconds, reach};
 use warpweave_plan::plan::{EdgeKind, OperatorId, RTask};
 

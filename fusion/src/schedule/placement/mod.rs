@@ -11,8 +11,8 @@ pub mod wavefront;
 
 use warpweave_graph::arena::Arena;
 
+use crate::cost::sync::SyncCosts;
 use crate::schedule::dependence::bands::{BandId, Bands};
-use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::dependence::edges::Edge;
 use crate::schedule::placement::affinity::Affinity;
 use warpweave_plan::plan::{EdgeKind, OperatorId, ROperator, RTask};

@@ -7,7 +7,7 @@
 //!
 //! Program order suits processors: what a thread reads again soon is still in its caches.
 
-use crate::schedule::dependence::costs::SyncCosts;
+use crate::cost::sync::SyncCosts;
 use crate::schedule::dependence::requirements::Requirements;
 use crate::schedule::placement::{Placement, Work, insertion, program_order, wavefront};
 use crate::schedule::policy::{PlacementPolicy, SyncPolicy};

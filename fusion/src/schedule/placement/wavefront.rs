@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::schedule::dependence::costs::SyncCosts;
+use crate::cost::sync::SyncCosts;
 use crate::schedule::placement::{Placement, Step, Time, Work, duration, reach};
 use warpweave_plan::plan::{OperatorId, RTask};
 

@@ -1,7 +1,7 @@
 //! What a graph takes on the cost model. The blocks of a node run on the multiprocessors in turn. A node begins when
 //! all blocks of the one before it have ended, what they stored is visible, and the node is launched.
 
-use crate::schedule::dependence::costs::SyncCosts;
+use crate::cost::sync::SyncCosts;
 use crate::schedule::simulation::{Event, Jitter, Simulation, first_numbers};
 use warpweave_plan::plan::{GraphSegment, Instruction, RTask};
 

@@ -11,7 +11,7 @@ pub mod plan;
 
 use warpweave_graph::arena::{Arena, Id};
 
-use crate::schedule::dependence::costs::SyncCosts;
+use crate::cost::sync::SyncCosts;
 use warpweave_plan::template::weight_stationary::reads::resident_bytes;
 
 use warpweave_plan::plan::{CounterId, Instruction, OperatorId, PersistentSegment, ROperator, RTask};

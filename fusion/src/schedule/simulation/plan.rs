@@ -3,7 +3,7 @@
 
 use warpweave_graph::arena::Id;
 
-use crate::schedule::dependence::costs::SyncCosts;
+use crate::cost::sync::SyncCosts;
 use crate::schedule::simulation::graph::simulate_graph;
 use crate::schedule::simulation::{Event, Jitter, Simulation, simulate};
 use warpweave_plan::plan::{CounterId, ExecutionPlan, Instruction, MemoryPlan, Segment};

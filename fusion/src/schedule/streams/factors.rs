@@ -10,8 +10,8 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
 
 use crate::cost::KernelCost;
+use crate::cost::sync::SyncCosts;
 use crate::partition::search::{FusionGroup, Partition};
-use crate::schedule::dependence::costs::SyncCosts;
 use crate::schedule::options::PlanOptions;
 use crate::schedule::streams::tagged::{TaggedProgram, staged_operand_elements};
 use warpweave_plan::body::deduplication::{StructuralKey, deduplicated};

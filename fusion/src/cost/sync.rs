@@ -1,5 +1,7 @@
 //! What it costs virtual execution units to wait for one another.
 
+use serde::{Deserialize, Serialize};
+
 use crate::cost::arch::{Constant, Provenance, assumed, measured};
 use crate::cost::cpu::CpuArch;
 use warpweave_plan::plan::backend::Backend;
@@ -7,12 +9,21 @@ use warpweave_plan::plan::backend::Backend;
 /// The part of a processor's memory bandwidth that one of its threads has beside others.
 const KEPT_SHARE: f64 = 0.25;
 
+/// Clock of an H200 in cycles a microsecond.
+const H200_CLOCK: f64 = 1980.0;
+/// Clock of an A100 in cycles a microsecond.
+const A100_CLOCK: f64 = 1410.0;
+/// Numbers of units whose exchange has an entry of its own.
+const EXCHANGES: usize = 5;
+/// The shortest and the longest time that a cost may be, in microseconds.
+const TIMES: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
+
 /// Costs of signals, waits and launches, in microseconds.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SyncCosts {
     /// From the release of the last signal to the end of a wait that polls for it, by the number of units that signal
     /// or wait at the counter. Between two entries it is a straight line.
-    pub exchange: Constant<[(u32, f64); 5]>,
+    pub exchange: Constant<[(u32, f64); EXCHANGES]>,
     /// Until what an rTask has stored is visible to others, before the signal that follows it.
     pub drain: Constant<f64>,
     /// Of the unit that signals.
@@ -38,13 +49,86 @@ impl SyncCosts {
             exchange: measured([(2, 0.586), (8, 0.607), (32, 0.878), (64, 0.895), (132, 0.936)]),
             drain: assumed(0.3),
             release: assumed(0.1),
-            poll: measured(287.0 / 1980.0),
+            poll: measured(287.0 / H200_CLOCK),
             tagged_value: assumed(0.35),
             keep: measured(4.47e6 / 132.0),
             stream_launch: measured(3.629),
             graph_launch: measured(1.406),
             graph_node: measured(0.545),
         }
+    }
+
+    /// An NVIDIA H100: those of an H200, whose multiprocessors and second-level cache it shares, with its own bandwidth of
+    /// device memory in bytes a microsecond.
+    pub fn h100(memory_bytes_per_microsecond: f64, multiprocessors: usize) -> Self {
+        let h200 = Self::h200();
+        Self { keep: assumed(memory_bytes_per_microsecond / multiprocessors as f64), ..h200.taken_over(1.0) }
+    }
+
+    /// An NVIDIA A100: what an H200 does on the device takes as many cycles of the slower clock, and the host's part of a launch
+    /// takes as long.
+    pub fn a100(memory_bytes_per_microsecond: f64, multiprocessors: usize) -> Self {
+        let h200 = Self::h200();
+        Self {
+            poll: assumed(200.0 / A100_CLOCK),
+            keep: assumed(memory_bytes_per_microsecond / multiprocessors as f64),
+            stream_launch: assumed(h200.stream_launch.value),
+            graph_launch: assumed(h200.graph_launch.value),
+            ..h200.taken_over(H200_CLOCK / A100_CLOCK)
+        }
+    }
+
+    /// The same for another device, `times` as slow: all of it assumed.
+    fn taken_over(self, times: f64) -> Self {
+        // What is assumed has no more than tenths of nanoseconds.
+        let rounded = |time: f64| (time * times * 1e4).round() / 1e4;
+        let scaled = |constant: Constant<f64>| assumed(rounded(constant.value));
+        Self {
+            exchange: assumed(self.exchange.value.map(|(units, time)| (units, rounded(time)))),
+            drain: scaled(self.drain),
+            release: scaled(self.release),
+            poll: scaled(self.poll),
+            tagged_value: scaled(self.tagged_value),
+            keep: assumed(self.keep.value),
+            stream_launch: scaled(self.stream_launch),
+            graph_launch: scaled(self.graph_launch),
+            graph_node: scaled(self.graph_node),
+        }
+    }
+
+    /// Whether every cost is a time or a rate that a device can have, and exchanges are listed by rising numbers of units.
+    pub fn is_sound(&self) -> bool {
+        let times = [
+            self.drain,
+            self.release,
+            self.poll,
+            self.tagged_value,
+            self.stream_launch,
+            self.graph_launch,
+            self.graph_node,
+        ];
+        let exchange = &self.exchange.value;
+        let rises = exchange.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        rises
+            && exchange.iter().all(|(_, time)| TIMES.contains(time))
+            && times.iter().all(|time| TIMES.contains(&time.value))
+            && (1e-3..=1e12).contains(&self.keep.value)
+    }
+
+    /// The names of the costs that were assumed, in the order of the fields.
+    pub fn assumptions(&self) -> Vec<&'static str> {
+        let costs = [
+            ("exchange", self.exchange.provenance),
+            ("drain", self.drain.provenance),
+            ("release", self.release.provenance),
+            ("poll", self.poll.provenance),
+            ("tagged_value", self.tagged_value.provenance),
+            ("keep", self.keep.provenance),
+            ("stream_launch", self.stream_launch.provenance),
+            ("graph_launch", self.graph_launch.provenance),
+            ("graph_node", self.graph_node.provenance),
+        ];
+        costs.into_iter().filter(|(_, from)| *from == Provenance::Assumed).map(|(name, _)| name).collect()
     }
 
     /// Threads of a processor that share its last cache, a signal a line of it. Many threads find a line in turn.
@@ -114,5 +198,12 @@ impl SyncCosts {
             Backend::Persistent => self.stream_launch.value,
             Backend::CudaGraph => self.graph_launch.value,
         }
+    }
+}
+
+/// The costs of an H200, for callers that plan without a device: tests, and programs that measure.
+impl Default for SyncCosts {
+    fn default() -> Self {
+        Self::h200()
     }
 }

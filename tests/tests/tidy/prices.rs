@@ -1,0 +1,89 @@
+//! Who chooses the constants of a device.
+
+use std::path::Path;
+
+use super::{collect, root};
+
+/// What makes the constants of one device, whatever is used.
+const CHOSEN: [&str; 13] = [
+    "GpuArch::v100(",
+    "GpuArch::rtx_2080(",
+    "GpuArch::a100",
+    "GpuArch::h100",
+    "GpuArch::h200(",
+    "SyncCosts::a100(",
+    "SyncCosts::h100(",
+    "SyncCosts::h200(",
+    "SyncCosts::default(",
+    "MachineModel::h200(",
+    "CpuArch::avx2(",
+    "GpuProduct::",
+    "CompileOptions::default(",
+];
+
+/// Where constants are at home, and the file that chooses among them.
+const HOMES: [&str; 3] = ["fusion/src/cost", "runtime/src/sass/machine.rs", "src/prices.rs"];
+
+/// What may choose constants that no prediction follows from: the options of a plan begin with costs that callers replace, and litmus
+/// programs are what they are on any device.
+const OTHERS: [(&str, &str); 3] = [
+    ("fusion/src/schedule/options.rs", "SyncCosts::default("),
+    ("fusion/src/schedule/choice/mod.rs", "PlanOptions::new("),
+    ("src/litmus/mod.rs", "CompileOptions::default("),
+];
+
+/// Fails for every place that takes the constants of a device which nobody has chosen.
+pub fn check() {
+    let mut files = Vec::new();
+    collect(&root(), &mut files);
+    let (mut complaints, mut chosen) = (Vec::new(), 0);
+    for path in files.iter().filter(|path| path.extension().is_some_and(|end| end == "rs")) {
+        let path = path.strip_prefix(root()).expect("files lie in the workspace");
+        if is_test(path) {
+            continue;
+        }
+        let text = std::fs::read_to_string(root().join(path)).expect("a readable file");
+        let found = found(product(&text));
+        if HOMES.iter().any(|home| path.starts_with(home)) {
+            chosen += found.len();
+            continue;
+        }
+        let is_other = |what: &&str| OTHERS.contains(&(&*path.to_string_lossy(), *what));
+        let wrong = found.into_iter().filter(|what| !is_other(what));
+        complaints.extend(wrong.map(|what| format!("{}: {what}…) is no device's that is used", path.display())));
+    }
+    assert!(chosen >= 8, "somebody chooses the constants: {chosen}");
+    assert!(complaints.is_empty(), "ask `prices` for constants: {complaints:#?}");
+}
+
+/// The rule finds what it is for.
+pub fn check_rule() {
+    assert_eq!(found("let arch = GpuArch::h200();"), ["GpuArch::h200("]);
+    assert_eq!(found("CompileOptions { units, ..CompileOptions::default() }"), ["CompileOptions::default("]);
+    assert_eq!(found("PlanOptions::new(units)"), ["PlanOptions::new("]);
+    assert_eq!(found("PlanOptions { costs: prices.sync, ..PlanOptions::new(units) }"), [] as [&str; 0]);
+    assert_eq!(found("prices::of_target(target).arch"), [] as [&str; 0]);
+}
+
+/// What a text takes of constants; a plan's options without costs of their own take some.
+fn found(text: &str) -> Vec<&'static str> {
+    const PLAN: &str = "PlanOptions::new(";
+    let mut found: Vec<&str> = CHOSEN.into_iter().filter(|what| text.contains(what)).collect();
+    let has_costs = |(at, _): &(usize, &str)| {
+        let before = &text[..*at];
+        let literal = before.rfind("PlanOptions {").map(|start| &before[start..]);
+        before.ends_with("..") && literal.is_some_and(|literal| literal.contains("costs"))
+    };
+    found.extend(text.match_indices(PLAN).filter(|one| !has_costs(one)).map(|_| PLAN));
+    found
+}
+
+fn product(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default()
+}
+
+fn is_test(path: &Path) -> bool {
+    let is_folder = path.components().any(|part| ["tests", "benches"].iter().any(|folder| part.as_os_str() == *folder));
+    let name = path.file_name().expect("a file has a name").to_string_lossy();
+    is_folder || name == "tests.rs" || name.ends_with("_tests.rs")
+}
