@@ -11,8 +11,8 @@ mod tests;
 mod verdict;
 
 pub use findings::{
-    Calibrated, Check, CodeCycles, CodeKind, Comparison, Edge, EdgeTime, Findings, Gpu, KernelStalls,
-    LitmusTest, LoopCycles, Measurement, Outcome, PartTime, PeerTime, SINGLE, SoakFound, UnitShares,
+    Calibrated, Check, CodeCycles, CodeKind, Comparison, Edge, EdgeTime, Findings, Gpu, KernelStalls, LitmusTest,
+    LoopCycles, Measurement, Outcome, PartTime, PeerTime, SINGLE, SoakFound, UnitShares,
 };
 pub use measure_costs::{CostsError, measure_costs};
 pub use table::Table;
