@@ -6,19 +6,13 @@ pub(super) mod bundles;
 pub(super) mod child;
 mod conditions;
 mod context;
-mod correctness;
-mod counters;
-mod cycles;
 pub(super) mod fixtures;
-mod machine;
-mod models;
 pub mod options;
-mod peers;
-mod perform;
 mod plan;
 mod predict;
 mod results;
 pub(super) mod step;
+mod steps;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
@@ -42,12 +36,13 @@ use plan::{Before, CallPlan, plan_calls};
 use predict::Predictor;
 use results::Results;
 use step::{LabStep, all_steps};
+use steps::perform;
 
 use super::costs::Costs;
 use super::{Binary, LabOptions, Status};
 
-pub use perform::DRY_RUN;
 pub use plan::MOST_SECONDS;
+pub use steps::perform::DRY_RUN;
 
 /// The architecture that kernels are compiled for where no GPU says another.
 const DEFAULT_TARGET: &str = "sm_90a";

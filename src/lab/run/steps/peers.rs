@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use warpweave_models as models;
 use warpweave_runtime::json;
 
-use super::child::{Ended, Exit};
-use super::context::{Context, Deadline, Found, Stop, word};
-use super::options::Scale;
-use super::step::models_of;
+use crate::lab::run::child::{Ended, Exit};
+use crate::lab::run::context::{Context, Deadline, Found, Stop, word};
+use crate::lab::run::options::Scale;
+use crate::lab::run::step::models_of;
 use crate::lab::{Findings, PeerTime};
 
-const PROGRAM: &str = include_str!("../../../models/peers/pytorch.py");
-const MODELS: &str = include_str!("../../../models/peers/pytorch_models.py");
+const PROGRAM: &str = include_str!("../../../../models/peers/pytorch.py");
+const MODELS: &str = include_str!("../../../../models/peers/pytorch_models.py");
 /// Models that PyTorch measures at most.
 const MOST: usize = 8;
 /// What the program ends with where there is no PyTorch for GPUs.

@@ -10,12 +10,12 @@ use serde::Deserialize;
 use warpweave_runtime::json::{self, json};
 use warpweave_runtime::session::Device;
 
-use super::bundles::NoBundle;
-use super::child::Ended;
-use super::context::{Context, Deadline, Found, Stop, on_device, outcome, word};
-use super::fixtures::Fixture;
-use super::options::{Backend, is_gpu};
-use super::predict::{FIRST, Predictor};
+use crate::lab::run::bundles::NoBundle;
+use crate::lab::run::child::Ended;
+use crate::lab::run::context::{Context, Deadline, Found, Stop, on_device, outcome, word};
+use crate::lab::run::fixtures::Fixture;
+use crate::lab::run::options::{Backend, is_gpu};
+use crate::lab::run::predict::{FIRST, Predictor};
 use crate::lab::{Comparison, Findings, Outcome};
 
 /// Fewer seconds than this are of no use to a comparison.

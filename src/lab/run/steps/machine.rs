@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use warpweave_runtime::session::Device;
 
-use super::child::{Exit, find_program};
-use super::context::{Context, Deadline, Found, Stop, Told, ToldDevice, absent, outcome, word};
-use super::fixtures::SANITIZED;
-use super::predict::{FIRST, windows};
+use crate::lab::run::child::{Exit, find_program};
+use crate::lab::run::context::{Context, Deadline, Found, Stop, Told, ToldDevice, absent, outcome, word};
+use crate::lab::run::fixtures::SANITIZED;
+use crate::lab::run::predict::{FIRST, windows};
 use crate::lab::{Check, Findings, Gpu, LitmusTest};
 
 const SANITIZERS: [&str; 2] = ["memcheck", "racecheck"];

@@ -6,12 +6,12 @@ use serde::Deserialize;
 use warpweave_runtime::json::Value;
 use warpweave_runtime::session::Device;
 
-use super::bundles::{Model, Wanted};
-use super::child::Ended;
-use super::context::{Context, Deadline, Found, Stop, no_bundle, on_device, word};
-use super::options::{Backend, Scale};
-use super::predict::{FIRST, is_first, windows};
-use super::step::ZooModel;
+use crate::lab::run::bundles::{Model, Wanted};
+use crate::lab::run::child::Ended;
+use crate::lab::run::context::{Context, Deadline, Found, Stop, no_bundle, on_device, word};
+use crate::lab::run::options::{Backend, Scale};
+use crate::lab::run::predict::{FIRST, is_first, windows};
+use crate::lab::run::step::ZooModel;
 use crate::lab::{Findings, Measurement, PartTime, SoakFound, UnitShares};
 
 /// Launches of a soak with reduced models.

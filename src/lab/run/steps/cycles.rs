@@ -3,13 +3,13 @@
 use serde::Deserialize;
 use warpweave_runtime::session::Device;
 
-use super::bundles::{Model, Wanted};
-use super::child::{Ended, Exit, find_program};
-use super::context::{Context, Deadline, Found, NO_GPU, Stop, on_device, word};
 use super::counters::kernels;
-use super::options::is_gpu;
-use super::predict::FIRST;
-use super::step::{Probe, ZooModel};
+use crate::lab::run::bundles::{Model, Wanted};
+use crate::lab::run::child::{Ended, Exit, find_program};
+use crate::lab::run::context::{Context, Deadline, Found, NO_GPU, Stop, on_device, word};
+use crate::lab::run::options::is_gpu;
+use crate::lab::run::predict::FIRST;
+use crate::lab::run::step::{Probe, ZooModel};
 use crate::lab::{Calibrated, CodeCycles, EdgeTime, Findings, LoopCycles};
 
 /// Kernels of which ncu reads counters.

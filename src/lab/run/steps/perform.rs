@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use super::book::rounded;
-use super::context::{Context, Deadline, Found, Stop};
 use super::correctness::{self, Compared};
 use super::models::{self, Measured};
-use super::step::{Kind, LabStep};
 use super::{cycles, machine, peers};
+use crate::lab::run::book::rounded;
+use crate::lab::run::context::{Context, Deadline, Found, Stop};
+use crate::lab::run::step::{Kind, LabStep};
 use crate::lab::{Status, Step};
 
 /// A step that a dry run leaves out: a stand-in has no times.
