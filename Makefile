@@ -52,7 +52,7 @@ suites:
 	$(TIMED) models 540 $(CARGO) test $(SUITES) --test models
 	$(TIMED) training 840 $(CARGO) test $(SUITES) --test training
 	python3 scripts/replay.py --self-test >/dev/null
-	$(TIMED) lab 180 python3 scripts/lab/check.py --warpweave target/debug/warpweave
+	$(TIMED) lab 180 $(CARGO) test $(SUITES) --test lab
 	@sh scripts/fetch_onnxruntime.sh
 	$(TIMED) random 420 sh -c '\
 	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:200 --device host && \
@@ -93,7 +93,7 @@ full: test
 	sh scripts/compare_models.sh $(WARPWEAVE)
 	sh scripts/loader_size.sh $(WARPWEAVE)
 	sh scripts/travel_size.sh $(WARPWEAVE)
-	WARPWEAVE_FULL=1 $(CARGO) test $(SUITES) --test plans --test models
+	WARPWEAVE_FULL=1 $(CARGO) test $(SUITES) --test plans --test models --test lab
 	WARPWEAVE_FUZZ_SECONDS=600 $(CARGO) test $(SUITES) --test fuzz
 	$(MUTATED) --warpweave $(WARPWEAVE) --seeds 0:20000
 	$(RANDOM_GRAPHS) --warpweave $(WARPWEAVE) --seeds 0:2000 --device host

@@ -1,11 +1,21 @@
 #!/bin/sh
-# Tells all that a device can tell about a build, in a bounded time: checks, litmus programs, small models compared, cycles,
-# benchmark models measured beside PyTorch, profiles, tuning. Needs a driver, NVRTC and Python 3; no Rust, no network.
-# Leaves lab.json, lab.md and lab.zip in --out; a second run with the same --out does what is left.
-# usage: gpu_lab.sh [--budget SECONDS] [--out DIR] [--device cuda:0] [--reduced] BINARY
+# Runs the lab of the program that is the last argument, else of WARPWEAVE, else of target/release/warpweave.
+# usage: gpu_lab.sh [OPTIONS OF warpweave lab run] [BINARY]
 set -eu
-if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null; then
-    echo "gpu_lab.sh needs Python 3.8 or newer as python3" >&2
-    exit 4
+binary=${WARPWEAVE:-target/release/warpweave}
+for last do :; done
+if [ $# -gt 0 ] && [ -f "$last" ] && [ -x "$last" ]; then
+    binary=$last
+    count=$#
+    while [ "$count" -gt 1 ]; do
+        set -- "$@" "$1"
+        shift
+        count=$((count - 1))
+    done
+    shift
+    case $binary in
+    */*) ;;
+    *) binary=./$binary ;;
+    esac
 fi
-exec python3 "$(dirname "$0")/lab/main.py" "$@"
+exec "$binary" lab run "$@"

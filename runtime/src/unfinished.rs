@@ -1,7 +1,10 @@
 //! What must not outlive this process: files and folders under temporary names, and processes that work for it. They go
 //! when their values are dropped, and when a signal ends the process.
 
-#![expect(unsafe_code, reason = "ends the process without the handlers of C libraries")]
+#![expect(
+    unsafe_code,
+    reason = "ends processes without the handlers of C libraries, and with the one that started them"
+)]
 
 use std::fs::{self, File};
 use std::io;
@@ -174,12 +177,45 @@ pub struct Worker {
     has_ended: bool,
 }
 
+/// Binds a new process to its parent of this number.
+fn bound_to(parent: u32) -> impl FnMut() -> io::Result<()> + Send + Sync + 'static {
+    move || {
+        end_with_parent()?;
+        if nix::unistd::getppid().as_raw() == parent.cast_signed() {
+            Ok(())
+        } else {
+            // The parent has ended before it could be watched.
+            Err(io::Error::from_raw_os_error(nix::libc::ESRCH))
+        }
+    }
+}
+
+/// Has the system kill this process when the thread that started it ends, even by SIGKILL.
+pub fn end_with_parent() -> io::Result<()> {
+    // SAFETY: the call takes two numbers, and changes a property of this process alone.
+    let done = unsafe { nix::libc::prctl(nix::libc::PR_SET_PDEATHSIG, nix::libc::SIGKILL) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// The pipes to a worker, where there are some.
 pub type Pipes = (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>);
 
 impl Worker {
     /// Starts it, out of reach of a terminal's signals: they are for this process to judge.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
+        Self::spawn_group(command)
+    }
+
+    /// Starts it as `spawn` does, and has the system kill it when the calling thread ends, even by SIGKILL. The thread must
+    /// therefore outlive the worker.
+    pub fn spawn_bound(command: &mut Command) -> io::Result<Self> {
+        // SAFETY: between fork and exec the closure calls prctl and getppid alone, which are async-signal-safe, and touches
+        // no memory of the parent but a number that it has copied.
+        unsafe { command.pre_exec(bound_to(std::process::id())) };
+        Self::spawn_group(command)
+    }
+
+    fn spawn_group(command: &mut Command) -> io::Result<Self> {
         let mut unfinished = unfinished();
         let child = command.process_group(0).spawn()?;
         let group = Pid::from_raw(child.id().cast_signed());

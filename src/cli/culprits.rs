@@ -7,7 +7,8 @@ use warpweave::compiler::{CompileError, WithoutKernel};
 use warpweave::frontend::{ImportError, MissingShape, UnsupportedNode, UnsupportedTensor};
 use warpweave::graph::autodiff::AutodiffError;
 use warpweave::graph::training::TrainingError;
-use warpweave::lab::LabError;
+use warpweave::lab::run::RunError;
+use warpweave::lab::{CostsError, LabError};
 use warpweave::models;
 use warpweave::program_file::ProgramFileError;
 use warpweave::runtime::bundle::BundleError;
@@ -30,6 +31,8 @@ pub fn culprits(error: &CliError) -> Vec<Value> {
         CliError::Arch(ArchFileError::File { path, .. } | ArchFileError::Content { path, .. })
         | CliError::Zoo(models::ModelError::Write { path, .. })
         | CliError::Lab(LabError::File { path, .. } | LabError::Format { path, .. } | LabError::Version { path, .. })
+        | CliError::LabRun(RunError::File { path, .. })
+        | CliError::LabCosts(CostsError::File { path, .. })
         | CliError::Bench(
             BenchError::File { path, .. }
             | BenchError::Results { path, .. }
@@ -70,7 +73,11 @@ pub fn culprits(error: &CliError) -> Vec<Value> {
             vec![json!({"kind": "step", "name": step.to_string()})]
         }
         CliError::StandardOutput(_) => vec![named("file", "standard output")],
-        CliError::WrongOutputs(_) => Vec::new(),
+        CliError::LabRun(RunError::UnknownSteps { unknown, known }) => {
+            unknown.iter().map(|name| json!({"kind": "step", "name": name, "known": known})).collect()
+        }
+        CliError::WrongOutputs(_)
+        | CliError::LabCosts(CostsError::Command { .. } | CostsError::NoFixtures | CostsError::NoTimes) => Vec::new(),
     }
 }
 

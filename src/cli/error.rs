@@ -13,7 +13,8 @@ use warpweave::graph::arithmetic::{highest, lowest};
 use warpweave::graph::legible::{escaped, legible};
 use warpweave::graph::npy::{NpyError, stand_in};
 use warpweave::graph::{ElementType, TensorType};
-use warpweave::lab::LabError;
+use warpweave::lab::run::RunError;
+use warpweave::lab::{CostsError, LabError};
 use warpweave::models;
 use warpweave::runtime::bundle::BundleError;
 use warpweave::runtime::checkpoint::CheckpointError;
@@ -168,6 +169,12 @@ pub enum CliError {
     /// A record of the lab cannot be read.
     #[error(transparent)]
     Lab(#[from] LabError),
+    /// The lab cannot be run.
+    #[error(transparent)]
+    LabRun(#[from] RunError),
+    /// The costs of the lab's models cannot be measured.
+    #[error(transparent)]
+    LabCosts(#[from] CostsError),
     /// Tensors of a training run cannot be read or written.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
@@ -364,7 +371,7 @@ impl CliError {
             Self::WrongKind { .. } => "file-kind",
             Self::OutputIsInput { .. } => "output-is-input",
             Self::Bench(error) => error.code(),
-            Self::Lab(_) => "lab",
+            Self::Lab(_) | Self::LabRun(_) | Self::LabCosts(_) => "lab",
             Self::Fetch(_) => "fetch-cuda",
             Self::Usage(_) => "usage",
             Self::NoDevice { .. } => "device",
@@ -444,6 +451,8 @@ impl CliError {
             | Self::OutputIsInput { .. }
             | Self::Bench(_)
             | Self::Lab(_)
+            | Self::LabRun(_)
+            | Self::LabCosts(_)
             | Self::Checkpoint(_)
             | Self::Usage(_) => EXIT_USAGE,
         })

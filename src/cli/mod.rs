@@ -70,7 +70,7 @@ enum Command {
     Models(models::Arguments),
     /// Lists the operators and what runs them
     Ops(ops::Arguments),
-    /// Shows what scripts/gpu_lab.sh has recorded
+    /// Runs everything that a GPU can tell of this build, or shows what was recorded
     Lab(lab::Arguments),
     /// Shows what this machine offers
     Doctor(doctor::Arguments),

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 pub use warpweave_fusion::cost::edges::{Edge, EdgeTime};
 
+/// The precision in which models are measured.
+pub const SINGLE: &str = "fp32";
+
 /// What a step found.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -15,6 +18,12 @@ pub enum Findings {
         driver: Option<String>,
         /// The compiler of device text.
         nvrtc: Option<String>,
+        /// The linker of device code.
+        #[serde(default)]
+        linker: Option<String>,
+        /// The disassembler of device code.
+        #[serde(default)]
+        disassembler: Option<String>,
         /// The GPUs.
         gpus: Vec<Gpu>,
         /// Threads of the processor.
@@ -46,6 +55,20 @@ pub enum Findings {
         /// Exchanges between units, and launches.
         #[serde(default)]
         edges: Vec<EdgeTime>,
+        /// Instruction fetch.
+        #[serde(default)]
+        code: Vec<CodeCycles>,
+    },
+    /// What warps wait for, as the profiler of the CUDA toolkit counts it.
+    Counters {
+        /// The model.
+        model: String,
+        /// The device.
+        device: String,
+        /// What ran the plan.
+        backend: String,
+        /// The kernels.
+        kernels: Vec<KernelStalls>,
     },
     /// A device's constants.
     Calibration {
@@ -79,6 +102,9 @@ pub enum Findings {
         templates: Vec<PartTime>,
         /// By kernel.
         kernels: Vec<PartTime>,
+        /// The device whose constants the prediction is by, where the program tells.
+        #[serde(default)]
+        priced_for: Option<String>,
     },
     /// Kernels whose times were recorded.
     Tuning {
@@ -91,6 +117,25 @@ pub enum Findings {
         /// Kernels refused.
         refused: usize,
     },
+}
+
+impl Findings {
+    /// Whether its time is a device's own, not that of steps or of the host.
+    pub fn is_timed(&self) -> bool {
+        match self {
+            Self::Measurement(found) => found.is_device_time,
+            Self::Profile { clock, .. } => clock == "measured",
+            Self::Doctor { .. }
+            | Self::Checks { .. }
+            | Self::Litmus { .. }
+            | Self::Comparisons { .. }
+            | Self::Microbench { .. }
+            | Self::Counters { .. }
+            | Self::Calibration { .. }
+            | Self::Peers { .. }
+            | Self::Tuning { .. } => false,
+        }
+    }
 }
 
 /// A GPU.
@@ -165,6 +210,21 @@ pub enum Outcome {
     Missing,
 }
 
+impl Outcome {
+    /// What it is, for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Agree => "agrees",
+            Self::Differ => "differs",
+            Self::DeviceFault => "device fault",
+            Self::TimeOut => "time-out",
+            Self::Crash => "crash",
+            Self::Refused => "refused",
+            Self::Missing => "missing",
+        }
+    }
+}
+
 /// A loop, or a dispatch.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LoopCycles {
@@ -176,6 +236,53 @@ pub struct LoopCycles {
     pub cycles: f64,
     /// Cycles that the cost model reckons with, where it does.
     pub predicted_cycles: Option<f64>,
+}
+
+/// Cycles of code by its size.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CodeCycles {
+    /// How it runs.
+    pub kind: CodeKind,
+    /// Kilobytes of a kernel's code.
+    pub kilobytes: f64,
+    /// Kernels that take turns, where more than one does.
+    pub kernels: Option<usize>,
+    /// Cycles of a multiprocessor an instruction of a warp.
+    pub cycles_per_instruction: f64,
+}
+
+/// How code runs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CodeKind {
+    /// Again and again.
+    Loop,
+    /// Once.
+    Straight,
+    /// In turn with other kernels.
+    Rotation,
+}
+
+impl CodeKind {
+    /// What it is, for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Loop => "loop",
+            Self::Straight => "straight, once",
+            Self::Rotation => "kernels in turn",
+        }
+    }
+}
+
+/// What the warps of a kernel wait for.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct KernelStalls {
+    /// Its name.
+    pub name: String,
+    /// The share of all stalls that is for want of an instruction.
+    pub no_instruction: f64,
+    /// Cycles between two instructions of a warp.
+    pub cycles_per_instruction: Option<f64>,
 }
 
 /// A constant that was measured, or was to be.
@@ -206,6 +313,9 @@ pub struct Measurement {
     pub is_device_time: bool,
     /// Standard deviation by mean.
     pub coefficient_of_variation: f64,
+    /// The device whose constants the prediction is by, where the program tells.
+    #[serde(default)]
+    pub priced_for: Option<String>,
     /// The launches after the measured ones.
     pub soak: Option<SoakFound>,
 }
@@ -232,8 +342,16 @@ pub struct PeerTime {
     pub peer: String,
     /// How it ran the model.
     pub mode: String,
+    /// The type of weights and activations: `fp32` or `fp16`.
+    #[serde(default = "single")]
+    pub precision: String,
     /// Median of a run in milliseconds; none if it did not run it.
     pub median_ms: Option<f64>,
+}
+
+/// The precision of a time that tells none.
+fn single() -> String {
+    SINGLE.to_owned()
 }
 
 /// What units do with their time; together 1.

@@ -1,16 +1,23 @@
-//! What a run of `scripts/gpu_lab.sh` has recorded, and its tables.
+//! The lab: runs everything that a device can tell of a build, and records it. `run` runs it; here is the record.
 
+pub mod costs;
 mod findings;
+mod measure_costs;
+pub mod run;
 mod table;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
 pub use findings::{
-    Calibrated, Check, Comparison, Edge, EdgeTime, Findings, Gpu, LitmusTest, LoopCycles, Measurement, Outcome,
-    PartTime, PeerTime, SoakFound, UnitShares,
+    Calibrated, Check, CodeCycles, CodeKind, Comparison, Edge, EdgeTime, Findings, Gpu, KernelStalls, LitmusTest,
+    LoopCycles, Measurement, Outcome, PartTime, PeerTime, SINGLE, SoakFound, UnitShares,
 };
+pub use measure_costs::{CostsError, measure_costs};
+pub use table::Table;
 pub use tables::markdown;
+pub use verdict::{Verdict, verdict};
 
 use std::path::{Path, PathBuf};
 
@@ -37,6 +44,9 @@ pub struct Lab {
     pub options: LabOptions,
     /// The program that ran.
     pub binary: Binary,
+    /// What would have made a file of results too large.
+    #[serde(default)]
+    pub left_out: Vec<String>,
     /// The steps, in order of worth.
     pub steps: Vec<Step>,
 }
@@ -50,6 +60,9 @@ pub struct LabOptions {
     pub reduced: bool,
     /// Seconds that it might take.
     pub budget_seconds: f64,
+    /// What a stand-in driver injected, which answered instead of a GPU; none of a run on devices.
+    #[serde(default)]
+    pub dry: Option<String>,
 }
 
 /// A program.
@@ -131,7 +144,7 @@ pub enum LabError {
         source: std::io::Error,
     },
     /// The file is no record.
-    #[error("{} is no record of the lab: {reason}; scripts/gpu_lab.sh writes them", path.display())]
+    #[error("{} is no record of the lab: {reason}; `warpweave lab run` writes them", path.display())]
     Format {
         /// The file.
         path: PathBuf,

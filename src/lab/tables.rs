@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::findings::{Comparison, Findings, Measurement, Outcome, PartTime, PeerTime, UnitShares};
+use super::findings::{Comparison, Findings, Measurement, Outcome, PartTime, PeerTime, SINGLE, UnitShares};
 use super::table::Table;
+use super::verdict::verdict;
 use super::{Lab, Status, Step};
 use crate::report::scale::time;
 
@@ -22,7 +23,9 @@ pub fn markdown(lab: &Lab) -> String {
     measurements(lab, &mut text);
     profiles(lab, &mut text);
     tuning(lab, &mut text);
+    counters(lab, &mut text);
     failures(lab, &mut text);
+    text.push_str(&super::verdict::markdown(&verdict(lab)));
     text
 }
 
@@ -30,21 +33,52 @@ fn head(lab: &Lab, text: &mut String) {
     let [ran, failed, skipped] = lab.counts();
     let reduced = if lab.options.reduced { ", few and reduced models" } else { "" };
     let _ = writeln!(text, "# Lab of {}{reduced}\n", lab.options.devices.join(", "));
+    if let Some(fault) = &lab.options.dry {
+        let _ = writeln!(text, "**DRY RUN: a stand-in driver answered; no time here is a GPU's** (fault: {fault})\n");
+    }
     let seconds = (lab.seconds, lab.options.budget_seconds);
     let _ = writeln!(text, "{}, begun {}, {:.0} s of {:.0} s.", lab.binary.version, lab.began, seconds.0, seconds.1);
     let _ = writeln!(text, "{ran} steps ran, {failed} failed, {skipped} were skipped.");
+    if !lab.left_out.is_empty() {
+        let _ = writeln!(text, "Left out, for their size: {}.", lab.left_out.join("; "));
+    }
+    let mut priced: Vec<&str> = lab.steps.iter().filter_map(|step| priced_for(step.findings.as_ref()?)).collect();
+    priced.sort_unstable();
+    priced.dedup();
+    if !priced.is_empty() {
+        let _ = writeln!(text, "Predictions are by the constants of {}.", priced.join(", "));
+    }
     for findings in lab.steps.iter().filter_map(|step| step.findings.as_ref()) {
-        let Findings::Doctor { driver, nvrtc, gpus, threads } = findings else { continue };
+        let Findings::Doctor { driver, nvrtc, linker, gpus, threads, .. } = findings else { continue };
         let named = |name: &str, version: &Option<String>| match version {
             Some(version) => format!("{name} {version}"),
             None => format!("no {name}"),
         };
         let (driver, nvrtc) = (named("CUDA driver", driver), named("NVRTC", nvrtc));
-        let _ = writeln!(text, "{driver}, {nvrtc}, {threads} threads of the processor.");
+        let linker = linker.as_ref().map(|version| format!(", nvJitLink {version}")).unwrap_or_default();
+        let _ = writeln!(text, "{driver}, {nvrtc}{linker}, {threads} threads of the processor.");
         for gpu in gpus {
             let (name, capability, multiprocessors) = (&gpu.name, &gpu.compute_capability, gpu.multiprocessors);
             let _ = writeln!(text, "{name}: compute capability {capability}, {multiprocessors} multiprocessors.");
         }
+    }
+}
+
+/// The device whose constants a prediction is by.
+fn priced_for(findings: &Findings) -> Option<&str> {
+    match findings {
+        Findings::Measurement(Measurement { priced_for, .. }) | Findings::Profile { priced_for, .. } => {
+            priced_for.as_deref()
+        }
+        Findings::Doctor { .. }
+        | Findings::Checks { .. }
+        | Findings::Litmus { .. }
+        | Findings::Comparisons { .. }
+        | Findings::Microbench { .. }
+        | Findings::Counters { .. }
+        | Findings::Calibration { .. }
+        | Findings::Peers { .. }
+        | Findings::Tuning { .. } => None,
     }
 }
 
@@ -132,10 +166,11 @@ fn on(device: &str, backend: Option<&str>) -> String {
 
 fn cycles(lab: &Lab, text: &mut String) {
     let mut loops = Table::new(&["loop", "per"], &["cycles", "predicted", "measured / predicted"]);
-    let mut exchanges = Table::new(&["exchange"], &["units", "µs"]);
+    let mut exchanges = Table::new(&["exchange"], &["units", "µs", "predicted"]);
+    let mut fetched = Table::new(&["code"], &["KB", "kernels", "cycles an instruction"]);
     let mut constants = Table::new(&["constant"], &["before", "measured"]);
     for findings in lab.steps.iter().filter_map(|step| step.findings.as_ref()) {
-        if let Findings::Microbench { loops: found, edges } = findings {
+        if let Findings::Microbench { loops: found, edges, code } = findings {
             for one in found {
                 let numbers = [Some(one.cycles), one.predicted_cycles].map(|cycles| number(cycles, 1));
                 let ratio = ratio(one.cycles, one.predicted_cycles);
@@ -143,7 +178,13 @@ fn cycles(lab: &Lab, text: &mut String) {
             }
             for edge in edges {
                 let units = edge.units.map_or(NONE.to_owned(), |units| units.to_string());
-                exchanges.row(vec![edge.edge.words().to_owned(), units, number(Some(edge.microseconds), 3)]);
+                let times = [Some(edge.microseconds), edge.predicted_microseconds].map(|time| number(time, 3));
+                exchanges.row([edge.edge.words().to_owned(), units].into_iter().chain(times).collect());
+            }
+            for one in code {
+                let kernels = one.kernels.map_or(NONE.to_owned(), |kernels| kernels.to_string());
+                let numbers = [number(Some(one.kilobytes), 1), kernels, number(Some(one.cycles_per_instruction), 2)];
+                fetched.row([one.kind.words().to_owned()].into_iter().chain(numbers).collect());
             }
         }
         if let Findings::Calibration { constants: found } = findings {
@@ -155,6 +196,7 @@ fn cycles(lab: &Lab, text: &mut String) {
     }
     loops.write("Cycles", text);
     exchanges.write("Exchanges", text);
+    fetched.write("Instruction fetch", text);
     constants.write("Constants", text);
 }
 
@@ -191,9 +233,10 @@ fn measurements(lab: &Lab, text: &mut String) {
         }
     }
     table.write("Models: times, and launches with outputs filled with NaN before each", text);
-    let mut table = Table::new(&["model", "program", "mode"], &["ms"]);
+    let mut table = Table::new(&["model", "program", "mode", "precision"], &["ms"]);
     for peer in peers {
-        table.row(vec![peer.model.clone(), peer.peer.clone(), peer.mode.clone(), number(peer.median_ms, 4)]);
+        let words = [&peer.model, &peer.peer, &peer.mode, &peer.precision].map(String::clone);
+        table.row(words.into_iter().chain([number(peer.median_ms, 4)]).collect());
     }
     table.write("Other programs in the same run", text);
 }
@@ -207,7 +250,8 @@ fn measured(found: &Measurement, peers: &[&PeerTime]) -> Vec<String> {
         (Some(other), Some(excess)) => format!("DIFFERS from {other} {excess:.1}×"),
         (Some(other), None) => format!("DIFFERS from {other}"),
     });
-    let of_model = peers.iter().filter(|peer| peer.model == *model).filter_map(|peer| peer.median_ms);
+    let is_like = |peer: &&&PeerTime| peer.model == *model && peer.precision == SINGLE;
+    let of_model = peers.iter().filter(is_like).filter_map(|peer| peer.median_ms);
     let best = of_model.min_by(f64::total_cmp).map(|milliseconds| milliseconds * 1e-3);
     // Only a device's own time compares with replays of a graph.
     let speed = best.filter(|_| found.is_device_time).map(|best| best / median_seconds);
@@ -272,6 +316,21 @@ fn tuning(lab: &Lab, text: &mut String) {
         }
     }
     table.write("Kernels measured", text);
+}
+
+fn counters(lab: &Lab, text: &mut String) {
+    let mut table =
+        Table::new(&["model", "on", "kernel"], &["stalls for want of instructions", "cycles an instruction"]);
+    for findings in lab.steps.iter().filter_map(|step| step.findings.as_ref()) {
+        let Findings::Counters { model, device, backend, kernels } = findings else { continue };
+        for kernel in kernels {
+            let words = [model.clone(), on(device, Some(backend)), kernel.name.clone()];
+            let share = format!("{:.1} %", kernel.no_instruction * 100.0);
+            let numbers = [share, number(kernel.cycles_per_instruction, 1)];
+            table.row(words.into_iter().chain(numbers).collect());
+        }
+    }
+    table.write("What warps wait for", text);
 }
 
 fn failures(lab: &Lab, text: &mut String) {

@@ -12,7 +12,7 @@ use clap::Args;
 use rlimit::Resource;
 use warpweave::runtime::nvrtc::{Nvrtc, UnitKind};
 use warpweave::runtime::target::Target;
-use warpweave::runtime::unfinished::Worker;
+use warpweave::runtime::unfinished::{Worker, end_with_parent};
 use warpweave::{DeviceCompileError, DeviceCompiler, InProcess};
 
 use crate::cli::error::{CliError, Passed, file_error};
@@ -120,6 +120,8 @@ fn read_all(pipe: Option<impl Read>) -> Vec<u8> {
 
 /// The child's side.
 pub fn execute(arguments: &Arguments) -> Result<Passed, CliError> {
+    // Where the system refuses, the pipes of a parent that has been killed end the process a little later.
+    let _ = end_with_parent();
     let mut source = String::new();
     let stream = std::path::Path::new("standard input");
     io::stdin().read_to_string(&mut source).map_err(file_error("read", stream))?;

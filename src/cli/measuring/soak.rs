@@ -1,16 +1,44 @@
 //! Many launches of a program that is measured.
 
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
 use warpweave::bench::{Against, Soak, SoakLimit, soak};
 use warpweave::graph::Tensor;
-use warpweave::runtime::session::{Device, Session};
+use warpweave::runtime::npz;
+use warpweave::runtime::session::{Device, Session, UnknownDevice};
 use warpweave::{OpenOptions, Source, open};
 
 use crate::cli::arguments::program::child_compiler;
 use crate::cli::arguments::search::parse_seconds;
 use crate::cli::error::CliError;
+use crate::cli::output::write_file;
+use crate::cli::output_paths;
+
+/// The ending of archives of arrays.
+const ARCHIVE: &str = ".npz";
+
+/// What a soak's first launch is held against.
+#[derive(Clone, PartialEq, Debug)]
+enum Reference {
+    /// The outputs of a device.
+    Device(Device),
+    /// The outputs in an archive that `--save-outputs` has written.
+    Archive(PathBuf),
+}
+
+impl FromStr for Reference {
+    type Err = UnknownDevice;
+
+    fn from_str(text: &str) -> Result<Self, UnknownDevice> {
+        match text.ends_with(ARCHIVE) {
+            true => Ok(Self::Archive(text.into())),
+            false => text.parse().map(Self::Device),
+        }
+    }
+}
 
 /// The arguments of a soak.
 #[derive(Args)]
@@ -21,9 +49,12 @@ pub struct SoakArguments {
     /// At most so many launches of a soak
     #[arg(long, value_name = "N", default_value_t = 10_000, requires = "soak")]
     launches: usize,
-    /// Compare the first launch of a soak with this device
-    #[arg(long, value_name = "DEVICE", requires = "soak")]
-    against: Option<Device>,
+    /// Compare the first launch of a soak with this device, or with what --save-outputs has written of the same inputs
+    #[arg(long, value_name = "DEVICE|FILE.npz", requires = "soak")]
+    against: Option<Reference>,
+    /// Write the outputs of a soak's first launch
+    #[arg(long, value_name = "FILE.npz", requires = "soak")]
+    save_outputs: Option<PathBuf>,
 }
 
 impl SoakArguments {
@@ -36,13 +67,56 @@ impl SoakArguments {
         inputs: &[Tensor],
     ) -> Result<Option<Soak>, CliError> {
         let Some(time) = self.soak else { return Ok(None) };
-        let (mut found, first) = soak(session, inputs, SoakLimit { launches: self.launches, time })?;
-        if let Some(device) = self.against {
-            let mut other = open(source, device, options, &child_compiler)?;
-            found.against = Some(Against::new(&first, device.to_string(), &other.run(inputs)?));
+        if let Some(path) = &self.save_outputs {
+            output_paths::check([path.clone()], &source.files())?;
         }
+        let (mut found, first) = soak(session, inputs, SoakLimit { launches: self.launches, time })?;
+        if let Some(path) = &self.save_outputs {
+            write_file(path, &archived(&first)?)?;
+        }
+        found.against = match &self.against {
+            None => None,
+            Some(Reference::Device(device)) => {
+                let mut other = open(source, *device, options, &child_compiler)?;
+                Some(Against::new(&first, device.to_string(), &other.run(inputs)?))
+            }
+            Some(Reference::Archive(path)) => {
+                Some(Against::new(&first, path.display().to_string(), &saved(path, &first)?))
+            }
+        };
         Ok(Some(found))
     }
+}
+
+fn output_name(position: usize) -> String {
+    format!("out_{position}")
+}
+
+/// Outputs as an archive.
+fn archived(outputs: &[Tensor]) -> Result<Vec<u8>, CliError> {
+    let names: Vec<String> = (0..outputs.len()).map(output_name).collect();
+    let arrays = names.iter().map(String::as_str).zip(outputs);
+    npz::print(arrays).ok_or_else(|| {
+        CliError::Usage("--save-outputs: NumPy has no name for an output's element type; leave it out".to_owned())
+    })
+}
+
+/// The outputs in an archive, of the same types as these.
+fn saved(path: &Path, outputs: &[Tensor]) -> Result<Vec<Tensor>, CliError> {
+    let mut arrays = npz::read(path)?;
+    let saved = |(position, output): (usize, &Tensor)| {
+        let name = output_name(position);
+        let array = arrays.remove(&name).filter(|array| array.ty() == output.ty());
+        let complaint = || {
+            format!(
+                "{} holds no {name} of {}: write it with --save-outputs of the same model",
+                path.display(),
+                output.ty()
+            )
+        };
+        array.ok_or_else(|| CliError::WrongOutputs(complaint()))
+    };
+    outputs.iter().enumerate().map(saved).collect()
 }
 
 /// What went wrong in a soak.

@@ -42,7 +42,7 @@ const ARROWS: [(&str, &[&str], &[&str]); 10] = [
 const VOCABULARY: [&str; 4] = ["bytes", "half", "serde", "thiserror"];
 
 /// Where each other package is at home.
-const HOMES: [(&str, &[&str]); 24] = [
+const HOMES: [(&str, &[&str]); 25] = [
     ("blake3", &["warpweave-runtime"]),
     // Views of tensors as slices: where tensors are made, and where the host computes with them.
     ("bytemuck", &["warpweave-graph", "warpweave-runtime"]),
@@ -68,8 +68,10 @@ const HOMES: [(&str, &[&str]); 24] = [
     ("safetensors", &["warpweave-runtime"]),
     // In tests of the scheduler alone: records of the lab.
     ("serde_json", &["warpweave-fusion", "warpweave-runtime", "warpweave-tests"]),
+    // The identity of the program that a record of the lab is of.
+    ("sha2", &["warpweave"]),
     ("syn", &["warpweave-tests"]),
-    ("zip", &["warpweave-runtime"]),
+    ("zip", &["warpweave", "warpweave-runtime"]),
 ];
 
 fn cargo(arguments: &[&str]) -> String {

@@ -1,18 +1,26 @@
-"""PyTorch's times for benchmark models under CUDA graphs, strict FP32, batch 1: a line of JSON a model, as soon as it is known.
+"""PyTorch's times for benchmark models under CUDA graphs at batch 1, in strict FP32 and in FP16.
 
-    python3 scripts/lab/peers.py [--seconds S] MODEL=PARAMETERS ...
+Prints a line of JSON for each model and precision as soon as its time is known. Ends with 3 where there is no PyTorch for GPUs.
+
+    python3 models/peers/pytorch.py [--seconds S] [--most N] MODEL=PARAMETERS ...
 """
 
 import argparse
 import json
+import sys
 import time
 
-import torch
+try:
+    import torch
 
-from peer_models import MODELS
+    from pytorch_models import MODELS
+except ImportError as error:
+    print(error, file=sys.stderr)
+    sys.exit(3)
 
+PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16}
 # Runs before the ones that count, and how long and how often those are at least.
-WARM_UP, WINDOW_SECONDS, LEAST_RUNS = 10, 0.5, 20
+WARM_UP, WINDOW_SECONDS, LEAST_RUNS = 10, 0.3, 20
 # Replays that are put into the stream together.
 AT_ONCE = 8
 
@@ -49,15 +57,18 @@ def median_ms(graph):
     return sorted(times)[len(times) // 2]
 
 
-def measure(name, parameters):
+def measure(name, parameters, precision):
     """The median and how it came about; no median if the model is not the same or does not run."""
     make, inputs = MODELS[name]
     try:
-        model = make().cuda().eval()
+        with torch.device("cuda"):
+            model = make().eval()
         own = sum(parameter.numel() for parameter in model.parameters())
         if parameters and own != parameters:
             return None, f"has {own} parameters instead of {parameters}"
-        return median_ms(graph_of(model, tuple(x.cuda() for x in inputs()))), "graph"
+        model = model.to("cuda", dtype=PRECISIONS[precision])
+        given = [x.to("cuda", dtype=PRECISIONS[precision] if x.is_floating_point() else x.dtype) for x in inputs()]
+        return median_ms(graph_of(model, tuple(given))), "graph"
     except Exception as error:  # Whatever PyTorch cannot do is a row without a time.
         return None, f"failed: {str(error)[:200]}"
 
@@ -66,22 +77,26 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", help="names with the parameters that each must have")
     parser.add_argument("--seconds", type=float, default=90, help="after which no further model is begun")
+    parser.add_argument("--most", type=int, default=1000, help="models that are measured at most, the first ones that are known")
     options = parser.parse_args()
     start = time.monotonic()
+    if not torch.cuda.is_available():
+        print("PyTorch finds no GPU", file=sys.stderr)
+        sys.exit(3)
     torch.manual_seed(0)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.benchmark = True
-    for word in options.models:
-        name, _, parameters = word.partition("=")
-        if name not in MODELS:
-            continue
-        if time.monotonic() - start > options.seconds:
-            break
-        with torch.inference_mode():
-            median, mode = measure(name, int(parameters or 0))
-        row = {"model": name, "peer": f"pytorch {torch.__version__}", "mode": mode, "median_ms": median}
-        print(json.dumps(row), flush=True)
-        torch.cuda.empty_cache()
+    known = [word.partition("=") for word in options.models if word.partition("=")[0] in MODELS]
+    for name, _, parameters in known[:options.most]:
+        for precision in PRECISIONS:
+            if time.monotonic() - start > options.seconds:
+                return
+            with torch.inference_mode():
+                median, mode = measure(name, int(parameters or 0), precision)
+            row = {"model": name, "peer": f"pytorch {torch.__version__}", "mode": mode, "precision": precision,
+                   "median_ms": median}
+            print(json.dumps(row), flush=True)
+            torch.cuda.empty_cache()
 
 
 if __name__ == "__main__":
