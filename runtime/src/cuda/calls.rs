@@ -7,7 +7,7 @@
 
 use std::ffi::c_void;
 
-use super::driver::DeviceInfo;
+use super::device::DeviceInfo;
 use super::error::CudaError;
 use super::launches::{NodeArguments, StampArguments, StreamArguments};
 use crate::target::Target;

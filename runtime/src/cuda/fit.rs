@@ -5,7 +5,7 @@
 use warpweave_plan::tables::{Launch, node_name};
 
 use super::calls::FunctionHandle;
-use super::driver::DeviceInfo;
+use super::device::DeviceInfo;
 use super::error::CudaError;
 use super::memory::Context;
 use super::session::{CudaOptions, ENTRY_NAME};

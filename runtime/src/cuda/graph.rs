@@ -10,7 +10,8 @@ use warpweave_plan::tables::{Launch, NodeLaunch, StreamLaunch, node_name};
 use super::calls::{
     Dependency, ExecutableHandle, FunctionHandle, GraphHandle, KernelArguments, KernelLaunch, NodeHandle, Residency,
 };
-use super::driver::{Calls, DeviceInfo};
+use super::device::DeviceInfo;
+use super::driver::Calls;
 use super::error::CudaError;
 use super::launches::Addresses;
 use super::memory::{Context, Event, Module, Stream};

@@ -12,7 +12,7 @@ use super::calls::{
     CodeImage, Dependency, DriverCalls, EventHandle, ExecutableHandle, FunctionHandle, GraphHandle, KernelArguments,
     KernelLaunch, ModuleHandle, NodeHandle, Residency, StreamHandle,
 };
-use super::driver::DeviceInfo;
+use super::device::DeviceInfo;
 use super::error::CudaError;
 
 /// The library that the GPU's driver installs.

@@ -6,6 +6,7 @@
 mod calls;
 #[cfg(feature = "clocks")]
 mod clocks;
+mod device;
 mod driver;
 mod error;
 mod fit;
@@ -21,7 +22,8 @@ mod stand_in;
 
 #[cfg(feature = "clocks")]
 pub use clocks::{ClocksError, GpuClocks};
-pub use driver::{DeviceInfo, Driver};
+pub use device::DeviceInfo;
+pub use driver::Driver;
 pub use error::CudaError;
 pub use memory::ResidentContext;
 pub use probes::{EmptyBlocks, EmptyKernels, NodeKind};

@@ -22,6 +22,15 @@ pub(super) const MOST_BYTES: u64 = 256 << 10;
 /// Launches after which the device of [`Fault::LostDevice`] is lost.
 pub(super) const LAUNCHES_BEFORE_LOSS: u64 = 24;
 
+/// Multiprocessors of the device, and with [`Fault::FewerUnits`].
+const MULTIPROCESSORS: u32 = 132;
+const FEWER_MULTIPROCESSORS: u32 = 100;
+
+/// Multiprocessors of a device with this fault, or with none.
+pub(super) fn multiprocessors(fault: Option<Fault>) -> u32 {
+    if fault == Some(Fault::FewerUnits) { FEWER_MULTIPROCESSORS } else { MULTIPROCESSORS }
+}
+
 impl Fault {
     /// All of them.
     pub const ALL: [Self; 6] =

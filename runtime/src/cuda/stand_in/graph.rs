@@ -2,9 +2,9 @@
 
 use super::super::calls::{Dependency, EventHandle, ExecutableHandle, GraphHandle, NodeHandle, Residency};
 use super::super::error::CudaError;
+use super::error::refusal;
+use super::handle::{pointer, slot};
 use super::launch::{OwnedLaunch, Settled};
-use super::refusal;
-use super::state::{pointer, slot};
 
 /// A node of a graph.
 #[derive(Clone)]

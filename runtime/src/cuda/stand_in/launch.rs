@@ -12,9 +12,9 @@ use warpweave_plan::tables::{
 use super::super::calls::{FunctionHandle, KernelArguments, KernelLaunch, Residency};
 use super::super::error::CudaError;
 use super::super::launches::{NodeArguments, StampArguments, StreamArguments};
-use super::fault::Fault;
+use super::error::{failure, refusal};
+use super::fault::{self, Fault};
 use super::state::State;
-use super::{failure, refusal};
 
 /// Microseconds of a launch, and of each that follows it in the same graph.
 const LAUNCH_MICROSECONDS: f64 = 2.0;
@@ -135,10 +135,7 @@ impl State {
         if launch.blocks == 0 || resident == 0 {
             return Err(refusal(call, "CUDA_ERROR_INVALID_VALUE"));
         }
-        let multiprocessors = match self.fault {
-            Some(Fault::FewerUnits) => super::FEWER_MULTIPROCESSORS,
-            _ => super::MULTIPROCESSORS,
-        };
+        let multiprocessors = fault::multiprocessors(self.fault);
         let is_too_large = launch.residency == Residency::AllAtOnce && launch.blocks > resident * multiprocessors;
         if is_too_large { Err(refusal(call, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE")) } else { Ok(()) }
     }

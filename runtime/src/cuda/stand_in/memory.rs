@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::error::CudaError;
-use super::failure;
+use super::error::failure;
 
 /// The first address that is given out.
 const FIRST_ADDRESS: u64 = 0x7000_0000_0000;

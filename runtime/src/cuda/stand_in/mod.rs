@@ -7,8 +7,10 @@
 
 #![expect(unsafe_code, reason = "implements the calls of a driver, some of which are unsafe")]
 
+mod error;
 mod fault;
 mod graph;
+mod handle;
 mod launch;
 mod memory;
 mod module;
@@ -24,8 +26,10 @@ use super::calls::{
     CodeImage, Dependency, DriverCalls, EventHandle, ExecutableHandle, FunctionHandle, GraphHandle, KernelLaunch,
     ModuleHandle, NodeHandle, StreamHandle,
 };
-use super::driver::{Calls, DeviceInfo};
+use super::device::DeviceInfo;
+use super::driver::Calls;
 use super::error::CudaError;
+use error::{failure, refusal};
 use launch::OwnedLaunch;
 use state::State;
 
@@ -35,9 +39,6 @@ const WORD: &str = "stand-in";
 const STATE_VARIABLE: &str = "WARPWEAVE_STAND_IN_STATE";
 /// The CUDA version of the driver.
 const VERSION: (u32, u32) = (13, 0);
-/// Multiprocessors of the device, and with [`Fault::FewerUnits`].
-const MULTIPROCESSORS: u32 = 132;
-const FEWER_MULTIPROCESSORS: u32 = 100;
 /// Bytes of its memory, all of them free.
 const MEMORY_BYTES: u64 = 8 << 30;
 
@@ -78,28 +79,17 @@ impl StandIn {
     }
 }
 
-/// A call that fails so that the process can use the device no more.
-fn failure(call: &'static str, reason: impl Into<String>) -> CudaError {
-    CudaError::Driver { call, reason: reason.into(), is_fault: true }
-}
-
-/// A call that is refused.
-fn refusal(call: &'static str, reason: impl Into<String>) -> CudaError {
-    CudaError::Driver { call, reason: reason.into(), is_fault: false }
-}
-
 impl DriverCalls for StandIn {
     fn initialise(&self) -> Result<((u32, u32), u32), CudaError> {
         Ok((VERSION, u32::from(!self.state.borrow().is_lost())))
     }
 
     fn device(&self, ordinal: u32) -> Result<DeviceInfo, CudaError> {
-        let is_smaller = self.fault == Some(Fault::FewerUnits);
         Ok(DeviceInfo {
             ordinal,
             name: "stand-in for NVIDIA H200".to_owned(),
             capability: (9, 0),
-            multiprocessors: if is_smaller { FEWER_MULTIPROCESSORS } else { MULTIPROCESSORS },
+            multiprocessors: fault::multiprocessors(self.fault),
             memory_bytes: MEMORY_BYTES,
             shared_bytes: module::SHARED_BYTES_PER_BLOCK,
             cooperative: true,
@@ -181,7 +171,7 @@ impl DriverCalls for StandIn {
     }
 
     fn create_stream(&self) -> Result<StreamHandle, CudaError> {
-        self.working("cuStreamCreate").map(|_| StreamHandle(state::pointer(0)))
+        self.working("cuStreamCreate").map(|_| StreamHandle(handle::pointer(0)))
     }
 
     unsafe fn destroy_stream(&self, _: StreamHandle) {}

@@ -6,8 +6,8 @@ use warpweave_codegen::kernel_ir::Program;
 
 use super::super::calls::{CodeImage, FunctionHandle, ModuleHandle};
 use super::super::error::CudaError;
-use super::state::{pointer, slot};
-use super::{failure, refusal};
+use super::error::{failure, refusal};
+use super::handle::{pointer, slot};
 use crate::bundle::kernel_ir;
 use crate::cubin::CubinInfo;
 use crate::gates::REGISTERS_PER_MULTIPROCESSOR;

@@ -1,19 +1,18 @@
 //! What the device is at a moment: memory, code, graphs, and a clock that launches move.
 
-use std::ffi::c_void;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
-use std::ptr;
 
 use super::super::calls::{EventHandle, ExecutableHandle};
 use super::super::error::CudaError;
+use super::error::{failure, refusal};
 use super::fault::{Fault, LAUNCHES_BEFORE_LOSS};
 use super::graph::{Graphs, Node};
+use super::handle::{pointer, slot};
 use super::launch::OwnedLaunch;
 use super::memory::Memory;
 use super::module::Modules;
-use super::{failure, refusal};
 
 /// Everything that changes.
 pub(super) struct State {
@@ -133,13 +132,4 @@ impl State {
         self.graphs.executable(graph)?.settled = settled;
         Ok(())
     }
-}
-
-/// A handle for a position, and back.
-pub(super) fn pointer(slot: usize) -> *mut c_void {
-    ptr::without_provenance_mut(slot + 1)
-}
-
-pub(super) fn slot(pointer: *mut c_void) -> usize {
-    pointer.addr() - 1
 }
