@@ -55,11 +55,14 @@ fn a_missing_wait_is_found_and_seen() {
 /// Buffers are used again as wholes: here every rTask would only overwrite what it has read itself.
 #[test]
 fn a_missing_wait_before_bytes_are_used_again_is_found() {
-    let path = model("squeezenet", "torchscript.onnx");
+    let models = ["mobilenet_v2", "densenet", "squeezenet", "inception", "unet"];
     let is_of_bytes = |violations: &[Violation]| matches!(violations, [Violation::Alias { tasks: None, .. }]);
     let levels = [("none", FusionLevel::None), ("register", FusionLevel::Register), ("full", FusionLevel::Full)];
-    let found = levels.into_iter().find_map(|(name, level)| Some((name, number_of(&path, Some(level), is_of_bytes)?)));
-    let (level, number) = found.expect("some plan has such a wait");
+    let found = models.into_iter().map(|name| model(name, "torchscript.onnx")).find_map(|path| {
+        let of_level = |(name, level)| Some((name, number_of(&path, Some(level), is_of_bytes)?));
+        levels.into_iter().find_map(of_level).map(|(level, number)| (path.clone(), level, number))
+    });
+    let (path, level, number) = found.expect("some plan has such a wait");
     let told = succeed(&["check", &path, "--fusion", level, "--without-wait", &number])["without_wait"].clone();
     let [violation] = list(&told, "violations") else { panic!("one violation: {told}") };
     assert!(violation["message"].as_str().is_some_and(|message| message.contains("share bytes")), "{told}");

@@ -132,7 +132,7 @@ fn help_speaks_of_what_a_command_takes() {
         ("explain", "constants of the GPU", "avx2"),
         ("compile", "avx2", "BUNDLE>"),
         ("reduce", "<MODEL>", "BUNDLE"),
-        ("run", "<MODEL|BUNDLE>", "avx2"),
+        ("run", "<MODEL|BUNDLE>", "BUNDLE>\n  <"),
     ] {
         let output = tool(&[command, "--help"]);
         let help = String::from_utf8_lossy(&output.stdout).into_owned();

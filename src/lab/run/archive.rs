@@ -78,7 +78,12 @@ mod tests {
         let root = std::env::temp_dir().join(format!("warpweave-lab-archive-{}", std::process::id()));
         std::fs::create_dir_all(root.join("cases/differ")).expect("a folder can be made");
         std::fs::write(root.join("doctor.json"), "{}").expect("a file can be written");
-        let noise: Vec<u8> = (0u32..200_000).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let mut state = 1u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        };
+        let noise: Vec<u8> = (0..200_000).map(|_| next()).collect();
         std::fs::write(root.join("cases/differ/model.weave"), &noise).expect("a file can be written");
         let entries = [root.join("cases/differ"), root.join("doctor.json")];
         let whole = pack(&root, &entries, MOST_BYTES).expect("it is packed");
