@@ -106,8 +106,7 @@ mod tests {
     #[test]
     fn every_wait_is_bounded() {
         assert!(EDGES.contains("ww_probe_limit_ns"), "waits end by the limit of the exchange");
-        for line in EDGES.lines().filter(|line| line.contains("while (") || line.contains("for (;;")) {
-            panic!("a loop without a bound: {line}");
-        }
+        let unbounded = EDGES.lines().find(|line| line.contains("while (") || line.contains("for (;;"));
+        assert_eq!(unbounded, None, "every loop has a bound");
     }
 }
