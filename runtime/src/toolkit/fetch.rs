@@ -190,7 +190,7 @@ mod tests {
         let folder = base.join("cuda");
         fs::create_dir(&folder).expect("the folder can be made");
         fs::write(folder.join("mine"), "kept").expect("the file can be written");
-        let refused = fetch(&folder, &working(&base)).expect_err("it is somebody's").to_string();
+        let refused = fetch(&folder, &working(&base)).expect_err("the folder belongs to another program").to_string();
         assert!(refused.contains("move it away"), "{refused}");
         assert_eq!(names(&folder), ["mine"]);
     }

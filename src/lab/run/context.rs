@@ -253,7 +253,7 @@ impl Context {
 
     fn folder(&self, name: &str) -> PathBuf {
         let folder = self.work.join(name);
-        // If it cannot be made, whoever writes there says so.
+        // If it cannot be made, the write that follows reports it.
         let _ = std::fs::create_dir_all(&folder);
         folder
     }

@@ -32,7 +32,7 @@ const OTHERS: [(&str, &str); 3] = [
     ("src/litmus/mod.rs", "CompileOptions::default("),
 ];
 
-/// Fails for every place that takes the constants of a device which nobody has chosen.
+/// Fails where code outside of the selector takes a device's built-in constants.
 pub fn check() {
     let mut files = Vec::new();
     collect(&root(), &mut files);
@@ -52,7 +52,7 @@ pub fn check() {
         let wrong = found.into_iter().filter(|what| !is_other(what));
         complaints.extend(wrong.map(|what| format!("{}: {what}…) is no device's that is used", path.display())));
     }
-    assert!(chosen >= 8, "somebody chooses the constants: {chosen}");
+    assert!(chosen >= 8, "the selector takes the constants: {chosen}");
     assert!(complaints.is_empty(), "ask `prices` for constants: {complaints:#?}");
 }
 
