@@ -112,9 +112,7 @@ pub(super) trait DriverCalls {
     /// Bytes of device memory that are free.
     fn free_bytes(&self) -> Result<u64, CudaError>;
 
-    /// Loads code.
     fn load_module(&self, image: CodeImage<'_>) -> Result<ModuleHandle, CudaError>;
-    /// Unloads code.
     unsafe fn unload_module(&self, module: ModuleHandle);
     /// The entry of this name.
     unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle, CudaError>;
@@ -125,7 +123,6 @@ pub(super) trait DriverCalls {
 
     /// Allocates device memory of at least one byte.
     fn allocate(&self, bytes: usize) -> Result<u64, CudaError>;
-    /// Frees an allocation.
     unsafe fn free(&self, address: u64);
     /// Sets bytes, in the order of the legacy default stream.
     unsafe fn fill(&self, address: u64, byte: u8, bytes: usize) -> Result<(), CudaError>;
@@ -138,11 +135,9 @@ pub(super) trait DriverCalls {
 
     /// A stream that keeps the order of the legacy default stream.
     fn create_stream(&self) -> Result<StreamHandle, CudaError>;
-    /// Destroys a stream.
     unsafe fn destroy_stream(&self, stream: StreamHandle);
     /// An event that records its time.
     fn create_event(&self) -> Result<EventHandle, CudaError>;
-    /// Destroys an event.
     unsafe fn destroy_event(&self, event: EventHandle);
     /// Records an event behind everything in a stream.
     unsafe fn record(&self, event: EventHandle, stream: StreamHandle) -> Result<(), CudaError>;

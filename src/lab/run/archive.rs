@@ -14,9 +14,7 @@ const DIRECTORY: usize = 1 << 18;
 /// Larger files are not even tried.
 const MOST_UNPACKED: u64 = 256 << 20;
 
-/// A packed archive.
 pub struct Packed {
-    /// Its bytes.
     pub bytes: Vec<u8>,
     /// What would have made it too large.
     pub left_out: Vec<String>,

@@ -26,9 +26,7 @@ pub enum Model {
 /// A bundle that is wanted.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Wanted {
-    /// What is compiled.
     pub model: Model,
-    /// For what.
     pub backend: Backend,
 }
 
@@ -51,7 +49,6 @@ enum State {
     Done(Result<PathBuf, NoBundle>),
 }
 
-/// What threads share.
 struct Shared {
     maker: Maker,
     states: Mutex<Queue>,
@@ -68,9 +65,7 @@ struct Queue {
 
 /// Makes files by the program's own commands.
 pub struct Maker {
-    /// The program.
     pub binary: PathBuf,
-    /// Where files go.
     pub work: PathBuf,
     /// The architecture that kernels are compiled for.
     pub target: String,
@@ -78,7 +73,6 @@ pub struct Maker {
     pub scale: Scale,
     /// Why nothing can be compiled, if so.
     pub unable: Option<String>,
-    /// Runs the commands.
     pub children: Arc<Children>,
 }
 

@@ -52,18 +52,13 @@ impl Exit {
 /// A process that has ended.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// Its command line.
     pub command: Vec<String>,
-    /// How it ended.
     pub exit: Exit,
-    /// Its standard output.
     pub out: String,
-    /// Its standard error.
     pub errors: String,
 }
 
 impl Ended {
-    /// Whether it succeeded.
     pub fn is_ok(&self) -> bool {
         self.exit == Exit::Code(0)
     }

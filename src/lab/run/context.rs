@@ -35,9 +35,7 @@ pub enum Stop {
     },
     /// Something is wrong.
     Failed {
-        /// What.
         reason: String,
-        /// The command that failed.
         ended: Option<Box<Ended>>,
         /// What was found all the same.
         findings: Option<Findings>,
@@ -60,7 +58,6 @@ impl Stop {
     }
 }
 
-/// What a step gives.
 pub type Found = Result<Findings, Stop>;
 
 /// A time by which something is over.
@@ -95,45 +92,35 @@ pub struct Told {
     pub nvdisasm: Option<Part>,
     /// The driver with its devices.
     pub driver: Driver,
-    /// Threads of the processor.
     pub threads: usize,
 }
 
 /// A part of the environment.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Part {
-    /// Whether it is there.
     pub found: bool,
-    /// Its version.
     pub version: Option<String>,
     /// Why it is not there.
     pub reason: Option<String>,
 }
 
-/// The driver.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Driver {
     /// The CUDA version that it supports.
     pub version: Option<String>,
     /// Why its devices are not known.
     pub reason: Option<String>,
-    /// Its devices.
     #[serde(default)]
     pub devices: Vec<ToldDevice>,
 }
 
-/// A GPU.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ToldDevice {
-    /// Its number.
     pub ordinal: u32,
-    /// The product's name.
     pub name: String,
     /// Such as `9.0`.
     pub compute_capability: String,
-    /// Streaming multiprocessors.
     pub multiprocessors: usize,
-    /// Bytes of its memory.
     pub memory_bytes: u64,
 }
 
@@ -147,21 +134,16 @@ pub fn absent(told: &Told, device: Device) -> Option<String> {
     Some(reason.unwrap_or_else(|| format!("the driver has no device {ordinal}")))
 }
 
-/// What all steps share.
 pub struct Context {
-    /// What is asked for.
     pub options: RunOptions,
     /// The folder of this program's files.
     pub work: PathBuf,
-    /// The small models.
     pub fixtures: Fixtures,
-    /// What compiling takes.
     pub costs: Costs,
     /// Runs the steps' commands.
     pub children: Arc<Children>,
     /// What `doctor` said at the start, and its process.
     pub doctor: (Option<Told>, Ended),
-    /// Compiles.
     pub bundles: Bundles,
     /// What the steps so far have shown.
     conditions: Mutex<Conditions>,
@@ -179,12 +161,10 @@ impl Context {
         Self { options, work, fixtures, costs, children, doctor, bundles, conditions }
     }
 
-    /// The conditions.
     pub fn conditions(&self) -> MutexGuard<'_, Conditions> {
         self.conditions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs the program.
     pub fn run(&self, arguments: &[String], deadline: Deadline) -> Ended {
         self.children.run(&self.options.binary, arguments, deadline.left())
     }
@@ -236,7 +216,6 @@ impl Context {
         self.bundles.bundle(wanted, deadline.0).map_err(no_bundle)
     }
 
-    /// The first GPU.
     pub fn gpu(&self) -> Result<Device, Stop> {
         self.options.gpus().next().ok_or_else(|| Stop::Skip(NO_GPU.to_owned()))
     }

@@ -14,12 +14,9 @@ const SMOKE: &str = "bert/dynamo";
 /// Those that run under compute-sanitizer if none differed.
 pub const SANITIZED: [&str; 2] = ["lstm/torchscript", "dlrm/torchscript"];
 
-/// A small model.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fixture {
-    /// Its folder and file.
     pub name: String,
-    /// The model's file.
     pub path: PathBuf,
     /// The archive of its inputs and outputs.
     pub io: PathBuf,
@@ -66,17 +63,14 @@ impl Fixtures {
         Self(found)
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them.
     pub fn all(&self) -> &[Fixture] {
         &self.0
     }
 
-    /// One of them.
     pub fn named(&self, name: &str) -> Option<&Fixture> {
         self.0.iter().find(|fixture| fixture.name == name)
     }

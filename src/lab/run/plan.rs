@@ -17,7 +17,6 @@ const AROUND: f64 = 6.0;
 /// A step with its time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Planned {
-    /// The step.
     pub step: LabStep,
     /// Seconds that it waits for bundles.
     pub wait: f64,
@@ -32,9 +31,7 @@ pub struct Planned {
 /// The steps of a call with their times.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CallPlan {
-    /// Which.
     pub call: Call,
-    /// The steps.
     pub steps: Vec<Planned>,
     /// Seconds that it may take.
     pub seconds: f64,

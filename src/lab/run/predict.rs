@@ -74,11 +74,8 @@ pub struct Prediction {
 
 /// Predicts steps of a run.
 pub struct Predictor<'a> {
-    /// What is asked for.
     pub options: &'a RunOptions,
-    /// What compiling takes.
     pub costs: &'a Costs,
-    /// The small models.
     pub fixtures: &'a Fixtures,
 }
 

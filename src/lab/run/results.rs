@@ -5,9 +5,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The record.
 pub const RECORD: &str = "lab.json";
-/// Its tables.
 pub const TABLES: &str = "lab.md";
 /// Everything that has a file of its own.
 pub const ARCHIVE: &str = "lab.zip";
@@ -33,7 +31,6 @@ impl Results {
         Ok(Self { folder: folder.to_owned(), temporary })
     }
 
-    /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -82,7 +82,6 @@ impl Probe {
     }
 }
 
-/// What a step does.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Says what the machine offers.
@@ -116,9 +115,7 @@ pub enum Kind {
 /// A step and the call that it belongs to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LabStep {
-    /// What it does.
     pub kind: Kind,
-    /// When.
     pub call: Call,
 }
 

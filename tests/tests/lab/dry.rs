@@ -33,7 +33,6 @@ struct Expected {
     least: usize,
     /// A part of the verdict.
     wrong: &'static str,
-    /// Whether steps fail.
     fails: bool,
 }
 

@@ -34,7 +34,6 @@ fn newest(folder: &Path) -> SystemTime {
     last
 }
 
-/// The repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate lies in the workspace").to_owned()
 }
@@ -64,7 +63,6 @@ pub fn command(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs the lab.
 pub fn lab(folder: &Path, arguments: &[&str]) -> Ran {
     lab_with(folder, arguments, &[])
 }

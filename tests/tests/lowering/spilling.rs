@@ -17,7 +17,6 @@ const KERNELS: &str = include_str!("../../kernels/spilling.txt");
 /// Several times what it takes on two cores.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Adds the trial.
 pub fn add(suite: &mut Suite) {
     suite.trial("device kernel that spills", || {
         let program = text::parse(KERNELS).unwrap_or_else(|error| panic!("{error}"));

@@ -28,7 +28,6 @@ pub(super) struct Executable {
     pub(super) settled: Option<Settled>,
 }
 
-/// All graphs.
 #[derive(Default)]
 pub(super) struct Graphs {
     open: Vec<Option<Open>>,

@@ -10,7 +10,6 @@ const FIRST_ADDRESS: u64 = 0x7000_0000_0000;
 /// Allocations begin at multiples of it, as the driver's do.
 const ALIGNMENT: u64 = 256;
 
-/// Memory by address.
 pub(super) struct Memory {
     allocations: BTreeMap<u64, Allocation>,
     next: u64,

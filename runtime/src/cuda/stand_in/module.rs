@@ -22,7 +22,6 @@ const RESERVED_SHARED_BYTES: u32 = 1_024;
 const THREADS: u32 = 2_048;
 const BLOCKS: u32 = 32;
 
-/// All loaded code.
 #[derive(Default)]
 pub(super) struct Modules {
     modules: Vec<Option<Module>>,

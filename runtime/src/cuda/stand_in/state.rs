@@ -14,7 +14,6 @@ use super::launch::OwnedLaunch;
 use super::memory::Memory;
 use super::module::Modules;
 
-/// Everything that changes.
 pub(super) struct State {
     pub(super) fault: Option<Fault>,
     pub(super) memory: Memory,

@@ -23,9 +23,7 @@ const LEAST_SECONDS: f64 = 0.5;
 
 /// What a step compares.
 pub struct Compared<'a> {
-    /// The step's name.
     pub step: &'a str,
-    /// Where.
     pub device: Device,
     /// What runs the plans, where there is a choice.
     pub backend: Option<Backend>,

@@ -21,11 +21,8 @@ const GROUP_SECONDS: f64 = 15.0;
 
 /// What a step measures.
 pub struct Measured<'a> {
-    /// The step's name.
     pub step: &'a str,
-    /// The model.
     pub model: &'a ZooModel,
-    /// Where.
     pub device: Device,
     /// What runs the plan, where there is a choice.
     pub backend: Option<Backend>,
