@@ -13,6 +13,7 @@ use warpweave_runtime::new_file;
 
 /// The constants of a device.
 #[derive(Clone, PartialEq, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one value a command: a box would only hide the constants")]
 pub enum DeviceArch {
     /// Of a GPU.
     Gpu(GpuPrices),

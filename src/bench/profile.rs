@@ -60,6 +60,7 @@ pub struct PlanProfile {
 
 /// Which costs a plan was made with.
 #[derive(Clone, PartialEq, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one value a command: a box would only hide the constants")]
 pub enum Estimator {
     /// A GPU's: rooflines and the cost of a dependent step.
     Gpu(GpuPrices),

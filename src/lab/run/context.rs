@@ -31,14 +31,14 @@ pub enum Stop {
         /// What it was about.
         reason: String,
         /// How far it came.
-        findings: Option<Findings>,
+        findings: Option<Box<Findings>>,
     },
     /// Something is wrong.
     Failed {
         reason: String,
         ended: Option<Box<Ended>>,
         /// What was found all the same.
-        findings: Option<Findings>,
+        findings: Option<Box<Findings>>,
     },
 }
 
@@ -52,8 +52,8 @@ impl Stop {
     pub fn with(self, found: Findings) -> Self {
         match self {
             Self::Skip(reason) => Self::Skip(reason),
-            Self::Time { reason, .. } => Self::Time { reason, findings: Some(found) },
-            Self::Failed { reason, ended, .. } => Self::Failed { reason, ended, findings: Some(found) },
+            Self::Time { reason, .. } => Self::Time { reason, findings: Some(Box::new(found)) },
+            Self::Failed { reason, ended, .. } => Self::Failed { reason, ended, findings: Some(Box::new(found)) },
         }
     }
 }

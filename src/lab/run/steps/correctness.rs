@@ -100,14 +100,14 @@ fn judge(compared: &Compared, of: usize, done: Vec<Done>, ended: Option<String>)
             reason = format!("{reason}; {ended}");
         }
         let process = first.failed.clone().map(Box::new);
-        return Err(Stop::Failed { reason, ended: process, findings: Some(found) });
+        return Err(Stop::Failed { reason, ended: process, findings: Some(Box::new(found)) });
     }
     match (missing, unable) {
         (0, _) => Ok(found),
         (_, Some(reason)) => Err(Stop::Skip(reason)),
         (missing, None) => {
             let reason = format!("budget: {} of {of} were compared", of - missing);
-            Err(Stop::Time { reason, findings: Some(found) })
+            Err(Stop::Time { reason, findings: Some(Box::new(found)) })
         }
     }
 }

@@ -136,7 +136,7 @@ pub fn sanitizer(context: &Context, deadline: Deadline) -> Found {
             let found = || Findings::Checks { checks: checks.clone() };
             if matches!(ended.exit, Exit::Limit | Exit::Stopped) {
                 let reason = format!("budget: after {} programs", checks.len());
-                return Err(Stop::Time { reason, findings: Some(found()) });
+                return Err(Stop::Time { reason, findings: Some(Box::new(found())) });
             }
             checks.push(Check {
                 name: format!("{check} {}", fixture.name),

@@ -32,13 +32,13 @@ fn result(step: &LabStep, seconds: f64, found: Found) -> Step {
     let (status, findings) = match found {
         Ok(findings) => (Status::Ran, Some(findings)),
         Err(Stop::Skip(reason)) => (Status::Skipped { reason }, None),
-        Err(Stop::Time { reason, findings }) => (Status::Skipped { reason }, findings),
+        Err(Stop::Time { reason, findings }) => (Status::Skipped { reason }, findings.map(|found| *found)),
         Err(Stop::Failed { reason, ended, findings }) => {
             let (command, exit_code, tail) = match ended {
                 Some(ended) => (ended.command.clone(), ended.exit.code(), ended.tail()),
                 None => (Vec::new(), None, String::new()),
             };
-            (Status::Failed { reason, command, exit_code, tail }, findings)
+            (Status::Failed { reason, command, exit_code, tail }, findings.map(|found| *found))
         }
     };
     Step { name: step.name(), part: step.part(), seconds: rounded(seconds, 1e3), status, findings }
