@@ -37,8 +37,9 @@ pub struct ProgramCode {
 }
 
 /// The code of `program`: compiled whole, or in units of `size` side by side and linked. Kernels that would use local memory
-/// are compiled again, alone and printed so that they need fewer registers. A program for a target that cannot link is compiled
-/// whole, and so is every program where there is no linker.
+/// are compiled again, alone and printed so that they need fewer registers. If some of them still do, a program of few kernels
+/// is compiled whole too, and the code that uses less is taken. A program for a target that cannot link is compiled whole, and
+/// so is every program where there is no linker.
 pub fn compile_program(
     program: &Program,
     size: UnitSize,
@@ -72,7 +73,24 @@ pub fn compile_program(
             linked.extend(with_fewer_registers(program, unit, cubin, spilled, &compile)?);
         }
     }
-    Ok(ProgramCode { cubin: linker.link(&linked, target)?, units: linked.len(), unlinked: None })
+    let linked = ProgramCode { cubin: linker.link(&linked, target)?, units: linked.len(), unlinked: None };
+    let used = linked.local_bytes()?;
+    if used > 0 && program.kernels.len() <= MOST_WHOLE_KERNELS {
+        let whole = whole(None)?;
+        return Ok(if whole.local_bytes()? < used { whole } else { linked });
+    }
+    Ok(linked)
+}
+
+/// Kernels of a program that is compiled whole where linked code uses local memory. The compiler's time grows faster than the
+/// text: 74 kernels of a training step took minutes.
+const MOST_WHOLE_KERNELS: usize = 8;
+
+impl ProgramCode {
+    /// Bytes of local memory that a thread uses.
+    fn local_bytes(&self) -> Result<u32, CubinError> {
+        Ok(CubinInfo::read(&self.cubin)?.local_bytes())
+    }
 }
 
 /// A kernel that uses local memory.
