@@ -55,17 +55,17 @@ suites:
 	$(TIMED) lab 180 $(CARGO) test $(SUITES) --test lab
 	@sh scripts/fetch_onnxruntime.sh
 	$(TIMED) random 420 sh -c '\
-	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:200 --device host && \
-	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:50 --device emulator,text'
+	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:100 --device host && \
+	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:25 --device emulator,text'
 	$(TIMED) random-training 240 sh -c '\
 	    $(RANDOM_TRAINING) --warpweave target/debug/warpweave --seeds 0:60 --device host && \
 	    $(RANDOM_TRAINING) --warpweave target/debug/warpweave --seeds 0:6 --device emulator,text'
 	$(TIMED) operators 240 sh -c '\
-	    $(OPERATOR_CASES) --warpweave target/debug/warpweave --seeds 0:200 --device host && \
-	    $(OPERATOR_CASES) --warpweave target/debug/warpweave --seeds 0:40 --device emulator,text'
+	    $(OPERATOR_CASES) --warpweave target/debug/warpweave --seeds 0:100 --device host && \
+	    $(OPERATOR_CASES) --warpweave target/debug/warpweave --seeds 0:20 --device emulator,text'
 	$(TIMED) contrib 120 $(CONTRIB_CASES) --warpweave target/debug/warpweave
 	$(TIMED) exporters 240 $(EXPORTERS) --warpweave target/debug/warpweave
-	$(TIMED) mutated 420 $(MUTATED) --warpweave target/debug/warpweave --seeds 0:2000
+	$(TIMED) mutated 420 $(MUTATED) --warpweave target/debug/warpweave --seeds 0:1000
 	$(TIMED) hostile 420 $(HOSTILE) --warpweave target/debug/warpweave
 	$(TIMED) scaling 240 $(SCALING) --warpweave target/debug/warpweave --check
 	$(TIMED) zoo 540 $(ZOO_CHECK) --warpweave target/debug/warpweave --device reference,host --target sm_90a
@@ -93,7 +93,7 @@ full: test
 	sh scripts/compare_models.sh $(WARPWEAVE)
 	sh scripts/loader_size.sh $(WARPWEAVE)
 	sh scripts/travel_size.sh $(WARPWEAVE)
-	WARPWEAVE_FULL=1 $(CARGO) test $(SUITES) --test plans --test models --test lab
+	WARPWEAVE_FULL=1 $(CARGO) test $(SUITES) --test plans --test models --test training --test lab
 	WARPWEAVE_FUZZ_SECONDS=600 $(CARGO) test $(SUITES) --test fuzz
 	$(MUTATED) --warpweave $(WARPWEAVE) --seeds 0:20000
 	$(RANDOM_GRAPHS) --warpweave $(WARPWEAVE) --seeds 0:2000 --device host

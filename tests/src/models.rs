@@ -38,12 +38,21 @@ pub fn all() -> Vec<Model> {
 
 /// All models in a full run; otherwise each as one of its exporters wrote it, the exporters by turns.
 pub fn by_turns() -> Vec<Model> {
+    turns_from(0)
+}
+
+/// All models in a full run; otherwise each as the exporter wrote it that [`by_turns`] leaves out, or as its only exporter did.
+pub fn by_other_turns() -> Vec<Model> {
+    turns_from(1)
+}
+
+fn turns_from(first: usize) -> Vec<Model> {
     let all = all();
     if is_full() {
         return all;
     }
     let folders: Vec<Vec<Model>> = all.chunk_by(|a, b| a.folder() == b.folder()).map(<[Model]>::to_vec).collect();
-    folders.into_iter().enumerate().map(|(turn, mut models)| models.swap_remove(turn % models.len())).collect()
+    folders.into_iter().zip(first..).map(|(mut models, turn)| models.swap_remove(turn % models.len())).collect()
 }
 
 impl Model {

@@ -1,6 +1,7 @@
 //! Suites of named trials with a time budget.
 
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Trial};
@@ -10,7 +11,11 @@ pub struct Suite {
     name: &'static str,
     budget: Duration,
     trials: Vec<Trial>,
+    taken: Arc<Mutex<Vec<(Duration, String)>>>,
 }
+
+/// How many trials a suite names as its slowest.
+const SLOWEST: usize = 12;
 
 /// Whether every bar is asked for at full size, with `WARPWEAVE_FULL=1` in the environment.
 pub fn is_full() -> bool {
@@ -41,28 +46,42 @@ impl Selection {
 impl Suite {
     /// A suite without trials.
     pub fn new(name: &'static str, budget: Duration) -> Self {
-        Self { name, budget, trials: Vec::new() }
+        Self { name, budget, trials: Vec::new(), taken: Arc::default() }
     }
 
     /// Adds a trial, which fails by panicking.
     pub fn trial(&mut self, name: impl Into<String>, check: impl FnOnce() + Send + 'static) {
+        let name = name.into();
+        let (taken, timed) = (Arc::clone(&self.taken), name.clone());
         self.trials.push(Trial::test(name, move || {
+            let start = Instant::now();
             check();
+            taken.lock().unwrap_or_else(PoisonError::into_inner).push((start.elapsed(), timed));
             Ok(())
         }));
     }
 
-    /// Runs the trials that the command line selects, prints the time, and fails if a trial does or if the budget is
-    /// exceeded.
-    pub fn run(self) -> ExitCode {
+    /// Runs the trials that the command line selects, prints the time and the slowest trials, and fails if a trial does
+    /// or if the budget is exceeded.
+    pub fn run(mut self) -> ExitCode {
         let arguments = Arguments::from_args();
         let start = Instant::now();
-        let conclusion = libtest_mimic::run(&arguments, self.trials);
+        let conclusion = libtest_mimic::run(&arguments, std::mem::take(&mut self.trials));
         let elapsed = start.elapsed();
+        self.print_slowest();
         eprintln!("suite {}: {:.1} s of {:.0} s", self.name, elapsed.as_secs_f64(), self.budget.as_secs_f64());
         if conclusion.has_failed() || elapsed > self.budget {
             return ExitCode::FAILURE;
         }
         ExitCode::SUCCESS
+    }
+
+    /// Prints the trials that took longest, which is where a suite's time is to be saved.
+    fn print_slowest(&self) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.sort_by(|left, right| right.cmp(left));
+        for (time, name) in taken.iter().take(SLOWEST) {
+            eprintln!("{:7.1} s {name}", time.as_secs_f64());
+        }
     }
 }

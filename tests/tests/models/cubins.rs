@@ -23,13 +23,11 @@ use warpweave_tests::{gates, models};
 /// The model that the default run compiles as a graph.
 const GRAPH: &str = "mobilenet_v2/torchscript";
 
-/// A trial a model and architecture, and one for what shapes share. The older architecture takes one exporter's models
-/// unless every bar is asked for.
+/// A trial a model and architecture, and one for what shapes share. Each architecture takes one exporter's models unless every
+/// bar is asked for.
 pub fn add(suite: &mut Suite) {
-    for model in models::all() {
-        let older = is_full() || model.name.ends_with("/torchscript");
-        for target in older.then_some(Target::Sm80).into_iter().chain([Target::Sm90a]) {
-            let model = model.clone();
+    for (target, models) in [(Target::Sm80, models::by_other_turns()), (Target::Sm90a, models::by_turns())] {
+        for model in models {
             suite.trial(format!("{} as {target} code", model.name), move || {
                 let compiled = compile(&model.program(), &CompileOptions::default()).expect("the model compiles");
                 let [Segment::Persistent(_)] = compiled.plan.plan().segments.as_slice() else {
