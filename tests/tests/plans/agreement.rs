@@ -60,7 +60,7 @@ pub fn add_models(suite: &mut Suite) {
 
 /// Changes of each kind that are tried on a sample's plan: most, and all in a full run.
 fn sample_changes() -> usize {
-    if is_full() { usize::MAX } else { 80 }
+    if is_full() { usize::MAX } else { 40 }
 }
 
 /// Changes of a kind that are tried on a model's plan: a few; in a full run every dropped wait and signal, and many of each
