@@ -52,17 +52,20 @@ suites:
 	$(TIMED) models 540 $(CARGO) test $(SUITES) --test models
 	$(TIMED) training 840 $(CARGO) test $(SUITES) --test training
 	python3 scripts/replay.py --self-test >/dev/null
-	$(TIMED) lab 180 $(CARGO) test $(SUITES) --test lab
+	$(TIMED) lab 180 $(CARGO) test $(SUITES) --test lab -- --test-threads 3
 	@sh scripts/fetch_onnxruntime.sh
 	$(TIMED) random 420 sh -c '\
-	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:100 --device host && \
-	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:25 --device emulator,text'
+	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:100 --device host & host=$$!; \
+	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:25 --device emulator,text; kernels=$$?; \
+	    wait $$host && exit $$kernels'
 	$(TIMED) random-training 240 sh -c '\
-	    $(RANDOM_TRAINING) --warpweave target/debug/warpweave --seeds 0:60 --device host && \
-	    $(RANDOM_TRAINING) --warpweave target/debug/warpweave --seeds 0:6 --device emulator,text'
+	    $(RANDOM_TRAINING) --warpweave target/debug/warpweave --seeds 0:60 --device host & host=$$!; \
+	    $(RANDOM_TRAINING) --warpweave target/debug/warpweave --seeds 0:6 --device emulator,text; kernels=$$?; \
+	    wait $$host && exit $$kernels'
 	$(TIMED) operators 240 sh -c '\
-	    $(OPERATOR_CASES) --warpweave target/debug/warpweave --seeds 0:100 --device host && \
-	    $(OPERATOR_CASES) --warpweave target/debug/warpweave --seeds 0:20 --device emulator,text'
+	    $(OPERATOR_CASES) --warpweave target/debug/warpweave --seeds 0:100 --device host & host=$$!; \
+	    $(OPERATOR_CASES) --warpweave target/debug/warpweave --seeds 0:20 --device emulator,text; kernels=$$?; \
+	    wait $$host && exit $$kernels'
 	$(TIMED) contrib 120 $(CONTRIB_CASES) --warpweave target/debug/warpweave
 	$(TIMED) exporters 240 $(EXPORTERS) --warpweave target/debug/warpweave
 	$(TIMED) mutated 420 $(MUTATED) --warpweave target/debug/warpweave --seeds 0:1000

@@ -46,6 +46,12 @@ pub fn by_other_turns() -> Vec<Model> {
     turns_from(1)
 }
 
+/// All models in a full run; otherwise every `stride`th of [`by_turns`], from the first one or a later one.
+pub fn by_turns_from(first: usize, stride: usize) -> Vec<Model> {
+    let stride = if is_full() { 1 } else { stride };
+    by_turns().into_iter().skip(if is_full() { 0 } else { first }).step_by(stride).collect()
+}
+
 fn turns_from(first: usize) -> Vec<Model> {
     let all = all();
     if is_full() {

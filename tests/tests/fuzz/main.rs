@@ -1,7 +1,7 @@
 //! Changed files of every format that is read: each is read or refused, without a panic, and in time.
 //!
 //! Every input follows from the name of its target and a number, so that a failure can be had again. A target takes
-//! `WARPWEAVE_FUZZ_SECONDS` seconds, five unless given, from number `WARPWEAVE_FUZZ_SEED` on, 0 unless given. An input that makes
+//! `WARPWEAVE_FUZZ_SECONDS` seconds, three unless given, from number `WARPWEAVE_FUZZ_SEED` on, 0 unless given. An input that makes
 //! one panic is written to the folder `fuzz/crashes/TARGET`; all that lie there are tried first. The input that is being tried
 //! stands in `target/fuzz/TARGET`, for the case that the process ends with it.
 
@@ -25,7 +25,7 @@ use warpweave_tests::suite::Suite;
 const LONGEST: Duration = Duration::from_secs(10);
 
 fn main() -> ExitCode {
-    let seconds = number("WARPWEAVE_FUZZ_SECONDS").unwrap_or(5);
+    let seconds = number("WARPWEAVE_FUZZ_SECONDS").unwrap_or(3);
     let budget = Duration::from_secs((seconds + 60) * TARGETS.len() as u64);
     let mut suite = Suite::new("fuzz", budget);
     for target in TARGETS {

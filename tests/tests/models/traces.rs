@@ -18,7 +18,7 @@ use warpweave::profile::{Profile, profile, profile_by};
 use warpweave::runtime::session::Device;
 use warpweave::runtime::target::Target;
 use warpweave::{OpenOptions, Source, open, random_inputs};
-use warpweave_tests::suite::Suite;
+use warpweave_tests::suite::{Suite, is_full};
 use warpweave_tests::{gates, models};
 
 const MODELS: [&str; 3] = ["dlrm/torchscript", "bert/dynamo", "lstm/torchscript"];
@@ -30,7 +30,8 @@ pub fn add(suite: &mut Suite) {
             let path = model.path.clone();
             suite.trial(format!("{} recorded on {device}", model.name), move || check(path, device));
         }
-        for device in [Device::Emulator, Device::Text] {
+        let by_cycles = [Device::Text, Device::Emulator].into_iter().take(if is_full() { 2 } else { 1 });
+        for device in by_cycles {
             let path = model.path.clone();
             suite.trial(format!("{} recorded by cycles on {device}", model.name), move || check_cycles(path, device));
         }

@@ -31,7 +31,7 @@ use crate::unit_counters::with_unit_counters;
 
 /// Programs, and launches of each: all interleavings are drawn anew.
 fn size() -> (u32, u64) {
-    if is_full() { (2000, 20) } else { (100, 3) }
+    if is_full() { (2000, 20) } else { (50, 3) }
 }
 
 /// A step of a program: what is done, and to which earlier results.

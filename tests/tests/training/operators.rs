@@ -48,7 +48,7 @@ pub fn add_node_tests(suite: &mut Suite) {
     }
     folders.sort();
     let whole = folders.len();
-    let stride = if is_full() { 1 } else { 2 };
+    let stride = if is_full() { 1 } else { 3 };
     for part in (0..PARTS).step_by(stride) {
         let own: Vec<_> = folders.iter().skip(part).step_by(PARTS).cloned().collect();
         suite.trial(format!("node tests {part}"), move || {
