@@ -74,10 +74,76 @@ def same_concat(count):
     return [helper.make_node("Concat", ["x"] * count, ["y"], axis=0)], "x", ["y"], []
 
 
+def links(count, link, constants):
+    """A chain of links, each a list of (operator, inputs, output, attributes) over "v", its own names and constants."""
+    nodes, last = [], "x"
+    for at in range(count):
+        def named(name):
+            return last if name == "v" else name if name in constants else f"{name}{at}"
+
+        for operator, inputs, output, attributes in link:
+            names = [named(name) for name in inputs]
+            nodes.append(helper.make_node(operator, names, [f"{output}{at}"], **attributes))
+        last = f"{link[-1][2]}{at}"
+    arrays = [numpy_helper.from_array(numpy.asarray(array), name) for name, array in constants.items()]
+    return nodes, "x", [last], arrays
+
+
+HALF = {"half": numpy.float32(0.5)}
+
+
+def twice(count):
+    """(v · v + v) / 2, again and again."""
+    link = [("Mul", ["v", "v"], "m", {}), ("Add", ["m", "v"], "a", {}), ("Mul", ["a", "half"], "b", {})]
+    return links(count, link, HALF)
+
+
+def thrice(count):
+    """(v · v · v + v) / 2, again and again."""
+    link = [("Mul", ["v", "v"], "m", {}), ("Mul", ["m", "v"], "n", {}), ("Add", ["n", "v"], "a", {})]
+    return links(count, [*link, ("Mul", ["a", "half"], "b", {})], HALF)
+
+
+def shifted(count):
+    """The mean of every element and its neighbour, again and again."""
+    bounds = {"zero": numpy.array([0]), "one": numpy.array([1]), "end": numpy.array([COLUMNS]), "axis": numpy.array([1])}
+    link = [
+        ("Slice", ["v", "one", "end", "axis"], "s", {}), ("Slice", ["v", "zero", "one", "axis"], "t", {}),
+        ("Concat", ["s", "t"], "r", {"axis": 1}), ("Add", ["v", "r"], "a", {}), ("Mul", ["a", "half"], "b", {}),
+    ]
+    return links(count, link, HALF | bounds)
+
+
+def centred(count):
+    """v + (v − mean v) / 10, again and again."""
+    link = [
+        ("ReduceMean", ["v"], "m", {"axes": [1]}), ("Sub", ["v", "m"], "d", {}), ("Mul", ["d", "tenth"], "e", {}),
+        ("Add", ["v", "e"], "a", {}),
+    ]
+    return links(count, link, {"tenth": numpy.float32(0.1)})
+
+
+def chosen(count):
+    """v where it is more than its sum, and half of it elsewhere, again and again."""
+    link = [
+        ("ReduceSum", ["v"], "s", {}), ("Greater", ["v", "s"], "c", {}), ("Mul", ["v", "half"], "h", {}),
+        ("Where", ["c", "v", "h"], "w", {}),
+    ]
+    return links(count, link, HALF)
+
+
 KINDS = {
     "chain": chain, "product and chain": product_chain, "fan": fan, "residual tower": tower, "concat": concat,
-    "concat of one": same_concat,
+    "concat of one": same_concat, "read twice": twice, "read thrice": thrice, "read beside itself": shifted,
+    "read about a mean": centred, "read by choice": chosen,
 }
+# Links of chains, each of several nodes.
+CHAINS = {"read twice", "read thrice", "read beside itself", "read about a mean", "read by choice"}
+
+
+def counts(kind, sizes):
+    """The sizes of a kind: chains have a fifth of the links that others have nodes."""
+    return [max(size // 5, 2) for size in sizes] if kind in CHAINS else sizes
 
 
 def save(kind, count, path):
@@ -126,7 +192,7 @@ def table(warpweave, sizes, gpu, limit):
     with tempfile.TemporaryDirectory(prefix="warpweave-scaling-") as folder:
         path = str(pathlib.Path(folder) / "model.onnx")
         for kind in KINDS:
-            for count in sizes:
+            for count in counts(kind, sizes):
                 save(kind, count, path)
                 for name, command in commands(str(warpweave), path, count, gpu).items():
                     results[kind, count, name] = measure(command, limit)
@@ -160,7 +226,7 @@ def document(results, sizes):
         "| Kind | Nodes | Import | Host | sm_90a |", "|---|---|---|---|---|",
     ]
     for kind in KINDS:
-        for count in sizes:
+        for count in counts(kind, sizes):
             cells = []
             for name in ("import", "host", "sm_90a"):
                 result = results.get((kind, count, name))

@@ -5,12 +5,17 @@ use super::{Axis, AxisId, AxisKind, Condition, Guard, Index, Range, Read, ReadId
 use crate::arena::{Arena, Id};
 use crate::types::ElementType;
 
+/// Most scalars that a composed expression may have, and most reads. What is read twice is composed in twice, so that sizes
+/// double along a chain in which every value is.
+const MOST_COMPOSED: usize = 4096;
+
 /// `consumer` with every read of its operand `operand` replaced by `producer`'s value, which has no reduction.
 ///
-/// Operands of the result: the consumer's without `operand`, then the producer's. `None` if the producer reduces, or if
-/// the consumer uses the operand's value as an index and the producer computes rather than moves it.
+/// Operands of the result: the consumer's without `operand`, then the producer's. `None` if the producer reduces, if the
+/// consumer uses the operand's value as an index and the producer computes rather than moves it, or if the result would
+/// have more than 4096 scalars or reads.
 pub fn inline(consumer: &TensorExpr, operand: usize, producer: &TensorExpr) -> Option<TensorExpr> {
-    if producer.reducer.is_some() {
+    if producer.reducer.is_some() || composed_size(consumer, operand, producer) > MOST_COMPOSED {
         return None;
     }
     let mut merge = Merge::new(&consumer.axes);
@@ -37,6 +42,27 @@ pub fn inline(consumer: &TensorExpr, operand: usize, producer: &TensorExpr) -> O
     };
     let parts = merge.builder;
     Some(parts.with_operands(operands, consumer.element, body, consumer.reducer, epilogue))
+}
+
+/// The scalars, or the reads if there are more, that `consumer` has when `producer` stands for its operand.
+fn composed_size(consumer: &TensorExpr, operand: usize, producer: &TensorExpr) -> usize {
+    let is_replaced = |read: ReadId| consumer.reads[read].operand == operand;
+    let count = |scalar: &Scalar| {
+        let mut nodes = 0;
+        scalar.visit(&mut |_| nodes += 1);
+        nodes
+    };
+    let whole = count(&producer.body);
+    let (mut scalars, mut reads) = (0, 0);
+    for scalar in [&consumer.body].into_iter().chain(&consumer.epilogue) {
+        scalar.visit(&mut |scalar| {
+            scalars += if matches!(scalar, Scalar::Read(read) if is_replaced(*read)) { whole } else { 1 };
+        });
+    }
+    for read in consumer.reads.ids() {
+        reads += if is_replaced(read) { producer.reads.len() } else { 1 };
+    }
+    scalars.max(reads)
 }
 
 /// `consumer` applied to the result of `producer`: the producer's reduction over the consumer's parallel axes, with the
