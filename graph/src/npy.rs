@@ -39,7 +39,10 @@ pub enum NpyError {
     /// The header lacks an entry or has one that cannot be read.
     #[error("the header's entry `{0}` cannot be read")]
     Header(&'static str),
-    /// The element type is not supported, or not little-endian.
+    /// The array has more dimensions than a tensor may have.
+    #[error("its rank is {0}, and at most {MAX_RANK} is supported")]
+    Rank(usize),
+    /// The element type is not supported.
     #[error("element type `{0}` is not supported")]
     Element(String),
     /// The data are not as long as the header says.
@@ -112,23 +115,31 @@ pub fn parse(bytes: &Bytes) -> Result<Tensor, NpyError> {
     let end = start + length;
     let header = bytes.get(start..end).and_then(|header| std::str::from_utf8(header).ok()).ok_or(NpyError::Format)?;
     let name = entry(header, "descr")?.split(['\'', '"']).nth(1).ok_or(NpyError::Header("descr"))?;
-    let plain = name.replace('=', "<");
+    let is_big_endian = name.starts_with('>');
+    let plain = name.replace(['=', '>'], "<");
     let element = NAMES.iter().find(|(_, known)| *known == plain).map(|(element, _)| *element);
     let element = element.ok_or_else(|| NpyError::Element(name.to_owned()))?;
     let is_column_major = entry(header, "fortran_order")?.starts_with("True");
     let shape = entry(header, "shape")?.strip_prefix('(').and_then(|rest| rest.split(')').next());
     let extents = shape.ok_or(NpyError::Header("shape"))?.split(',').map(str::trim).filter(|extent| !extent.is_empty());
     let shape = extents.map(str::parse).collect::<Result<Shape, _>>().map_err(|_| NpyError::Header("shape"))?;
-    let bounded = shape.len() <= MAX_RANK
-        && shape.checked_elements().is_some_and(|elements| elements.checked_mul(element.bytes()).is_some());
-    if !bounded {
+    if shape.len() > MAX_RANK {
+        return Err(NpyError::Rank(shape.len()));
+    }
+    if shape.checked_elements().and_then(|elements| elements.checked_mul(element.bytes())).is_none() {
         return Err(NpyError::Header("shape"));
     }
     let ty = TensorType { element, shape };
     let data = bytes.slice(end..);
     let found = data.len();
+    let data = if is_big_endian { swapped(&data, element.bytes()) } else { data };
     let data = if is_column_major && found == ty.bytes() { row_major(&ty, &data).into() } else { data };
     Tensor::from_bytes(ty.clone(), data).ok_or(NpyError::Length { expected: ty, found })
+}
+
+/// Elements of `width` bytes with their bytes in the other order.
+fn swapped(data: &Bytes, width: usize) -> Bytes {
+    data.chunks(width).flat_map(|element| element.iter().rev().copied()).collect::<Vec<u8>>().into()
 }
 
 /// The elements of a tensor that stand column by column, row by row.

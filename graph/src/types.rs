@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// Largest rank of any tensor.
-pub const MAX_RANK: usize = 8;
+pub const MAX_RANK: usize = 16;
 
 /// The type of one tensor element.
 ///

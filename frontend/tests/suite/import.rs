@@ -282,7 +282,7 @@ fn contradictions_are_found() {
 #[test]
 fn sizes_are_checked_before_anything_is_allocated() {
     let huge = |dims: Vec<i64>| TensorProto { name: "w".to_owned(), dims, data_type: 1, ..TensorProto::default() };
-    for dims in [vec![-1], vec![i64::MAX, 2], vec![1 << 40], vec![1; 9], vec![1 << 32, 1 << 31, 2]] {
+    for dims in [vec![-1], vec![i64::MAX, 2], vec![1 << 40], vec![1; 17], vec![1 << 32, 1 << 31, 2]] {
         let model = model(17, vec![], vec![huge(dims)], vec![], &["w"]);
         check(&refused(&model, &defaults()), "model-weight", &["`w`"]);
     }

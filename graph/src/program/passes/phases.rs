@@ -12,7 +12,10 @@ use crate::expr::{
     Reducer, Scalar, TensorExpr, substitute,
 };
 use crate::program::{Definition, ProgramBuilder, TensorId, TensorProgram};
-use crate::types::{MAX_RANK, Shape};
+use crate::types::Shape;
+
+/// Most axes of an expression that strides are made of.
+const MOST_AXES: usize = 8;
 
 /// Rewrites every sum through a stride so that each position sums the taps of its phase alone, where that leaves out at least
 /// `fewest` products per position. Products with zero are left out, so a value changes only where the other factor is infinite
@@ -79,7 +82,7 @@ fn strides(expr: &TensorExpr) -> Vec<Stride> {
             }
         }
     }
-    found.truncate(MAX_RANK.saturating_sub(expr.parallel().count()));
+    found.truncate(MOST_AXES.saturating_sub(expr.parallel().count()));
     found
 }
 
