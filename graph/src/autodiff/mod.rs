@@ -11,6 +11,7 @@
 
 mod backward;
 mod chain;
+mod closed_forms;
 mod extremes;
 mod factors;
 mod lookup;

@@ -1,8 +1,8 @@
 //! Partial derivatives of a scalar with respect to what it reads.
 
 use super::chain::Chain;
+use super::closed_forms::closed_form;
 use crate::expr::{BinaryOp, Literal, ReadId, Scalar, TensorExpr, UnaryOp};
-use crate::ops::elementwise::{log_one_plus, sigmoid};
 use crate::program::Ties;
 use crate::types::ElementType;
 
@@ -32,6 +32,9 @@ impl Differentiated<'_> {
         if !element.is_float() || !self.has_read(scalar) {
             return;
         }
+        if let Some((x, inner)) = closed_form(scalar, element, &adjoint) {
+            return self.visit(x, inner, found);
+        }
         match scalar {
             Scalar::Literal(_) | Scalar::Index(..) | Scalar::Holds(_) | Scalar::Reduced => {}
             Scalar::Read(read) => found.push((*read, adjoint)),
@@ -40,10 +43,6 @@ impl Differentiated<'_> {
                 self.visit(operand, adjoint.cast(element, from), found);
             }
             Scalar::Select(condition, then, otherwise) => {
-                if let Some(x) = log_one_plus_of(scalar, element) {
-                    let sum = Scalar::literal(element, 1.0).binary(BinaryOp::Add, x.clone());
-                    return self.visit(x, adjoint.over(sum), found);
-                }
                 self.visit(then, adjoint.clone().where_holds((**condition).clone()), found);
                 self.visit(otherwise, adjoint.where_fails((**condition).clone()), found);
             }
@@ -64,10 +63,6 @@ impl Differentiated<'_> {
         adjoint: Chain,
         found: &mut Vec<(ReadId, Chain)>,
     ) {
-        if let Some(x) = sigmoid_of(scalar, element) {
-            let complement = Scalar::literal(element, 1.0).binary(BinaryOp::Subtract, scalar.clone());
-            return self.visit(x, adjoint.times(scalar.clone()).times(complement), found);
-        }
         let literal = |value: f64| Scalar::literal(element, value);
         match op {
             BinaryOp::Add => {
@@ -207,22 +202,6 @@ fn unary(op: UnaryOp, operand: &Scalar, scalar: &Scalar, element: ElementType, a
         UnaryOp::Atan => Some(adjoint.over(literal(1.0).binary(BinaryOp::Add, square(operand)))),
         UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::RoundEven | UnaryOp::Not => None,
     }
-}
-
-/// The x of which a scalar is the logistic function as operators write it; its derivative is that of the chain rule only
-/// where no exponential overflows.
-fn sigmoid_of(scalar: &Scalar, element: ElementType) -> Option<&Scalar> {
-    let Scalar::Binary(BinaryOp::Divide, _, below) = scalar else { return None };
-    let Scalar::Binary(BinaryOp::Add, _, exponential) = &**below else { return None };
-    let Scalar::Unary(UnaryOp::Exp, negative) = &**exponential else { return None };
-    let Scalar::Unary(UnaryOp::Negate, x) = &**negative else { return None };
-    (*scalar == sigmoid(element, (**x).clone())).then_some(&**x)
-}
-
-/// The x of which a scalar is ln(1 + x) as operators write it; the chain rule would take differences of rounding errors.
-fn log_one_plus_of(scalar: &Scalar, element: ElementType) -> Option<&Scalar> {
-    let Scalar::Select(_, x, _) = scalar else { return None };
-    (*scalar == log_one_plus(element, (**x).clone())).then_some(&**x)
 }
 
 fn known(scalar: &Scalar) -> Option<f64> {

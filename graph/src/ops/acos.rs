@@ -26,10 +26,15 @@ impl ElementWise for Acos {
 
     fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
         let [x] = operands(inputs);
-        // 2 atan(√((1 − x) / (1 + x))) keeps its digits near 1, where π/2 less the angle of the sine loses them.
-        let one = || Scalar::literal(element, 1.0);
-        let less = one().binary(BinaryOp::Subtract, x.clone());
-        let tangent = less.binary(BinaryOp::Divide, one().binary(BinaryOp::Add, x)).unary(UnaryOp::Sqrt);
-        tangent.unary(UnaryOp::Atan).binary(BinaryOp::Multiply, Scalar::literal(element, 2.0))
+        angle_of_cosine(element, x)
     }
+}
+
+/// 2 atan(√((1 − x) / (1 + x))), the angle whose cosine is x.
+pub(crate) fn angle_of_cosine(element: ElementType, x: Scalar) -> Scalar {
+    // 2 atan(√((1 − x) / (1 + x))) keeps its digits near 1, where π/2 less the angle of the sine loses them.
+    let one = || Scalar::literal(element, 1.0);
+    let less = one().binary(BinaryOp::Subtract, x.clone());
+    let tangent = less.binary(BinaryOp::Divide, one().binary(BinaryOp::Add, x)).unary(UnaryOp::Sqrt);
+    tangent.unary(UnaryOp::Atan).binary(BinaryOp::Multiply, Scalar::literal(element, 2.0))
 }

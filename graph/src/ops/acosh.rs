@@ -26,9 +26,14 @@ impl ElementWise for Acosh {
 
     fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
         let [x] = operands(inputs);
-        let one = Scalar::literal(element, 1.0);
-        let (below, above) = (x.clone().binary(BinaryOp::Subtract, one.clone()), x.clone().binary(BinaryOp::Add, one));
-        // The size keeps the radicand negative below −1 too.
-        logarithm_of_sum(element, x, below.binary(BinaryOp::Multiply, above.unary(UnaryOp::Absolute)))
+        area_of_cosine(element, x)
     }
+}
+
+/// ln(x + √((x − 1)(x + 1))), whose hyperbolic cosine is x.
+pub(crate) fn area_of_cosine(element: ElementType, x: Scalar) -> Scalar {
+    let one = Scalar::literal(element, 1.0);
+    let (below, above) = (x.clone().binary(BinaryOp::Subtract, one.clone()), x.clone().binary(BinaryOp::Add, one));
+    // The size keeps the radicand negative below −1 too.
+    logarithm_of_sum(element, x, below.binary(BinaryOp::Multiply, above.unary(UnaryOp::Absolute)))
 }

@@ -31,7 +31,7 @@ impl ElementWise for Asin {
 }
 
 /// atan(x / √((1 − x) (1 + x))): the sine over the cosine.
-pub(super) fn angle_of_sine(element: ElementType, x: Scalar) -> Scalar {
+pub(crate) fn angle_of_sine(element: ElementType, x: Scalar) -> Scalar {
     let one = || Scalar::literal(element, 1.0);
     let (less, more) = (one().binary(BinaryOp::Subtract, x.clone()), one().binary(BinaryOp::Add, x.clone()));
     let cosine = less.binary(BinaryOp::Multiply, more).unary(UnaryOp::Sqrt);

@@ -26,11 +26,16 @@ impl ElementWise for Atanh {
 
     fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
         let [x] = operands(inputs);
-        let one = Scalar::literal(element, 1.0);
-        let (up, down) = (one.clone().binary(BinaryOp::Add, x.clone()), one.binary(BinaryOp::Subtract, x.clone()));
-        let ratio = up.binary(BinaryOp::Divide, down).unary(UnaryOp::Log);
-        let far = ratio.binary(BinaryOp::Multiply, Scalar::literal(element, 0.5));
-        let coefficients = [1.0, 1.0 / 3.0, 1.0 / 5.0, 1.0 / 7.0, 1.0 / 9.0];
-        odd_series(element, &x, &coefficients, 0.2, far)
+        area_of_tangent(element, x)
     }
+}
+
+/// ln((1 + x) / (1 − x)) / 2, whose hyperbolic tangent is x.
+pub(crate) fn area_of_tangent(element: ElementType, x: Scalar) -> Scalar {
+    let one = Scalar::literal(element, 1.0);
+    let (up, down) = (one.clone().binary(BinaryOp::Add, x.clone()), one.binary(BinaryOp::Subtract, x.clone()));
+    let ratio = up.binary(BinaryOp::Divide, down).unary(UnaryOp::Log);
+    let far = ratio.binary(BinaryOp::Multiply, Scalar::literal(element, 0.5));
+    let coefficients = [1.0, 1.0 / 3.0, 1.0 / 5.0, 1.0 / 7.0, 1.0 / 9.0];
+    odd_series(element, &x, &coefficients, 0.2, far)
 }

@@ -70,6 +70,8 @@ impl Operator for Clip {
             }
         }
         let clipped = expr.map(ty.element, body);
-        vec![program.with_ties(Ties::First, |program| program.compute(clipped, &operands))]
+        // A number has no gradient; a tensor has its share.
+        let ties = if operands.len() == 1 { Ties::Last } else { Ties::Shared };
+        vec![program.with_ties(ties, |program| program.compute(clipped, &operands))]
     }
 }

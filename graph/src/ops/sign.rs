@@ -2,7 +2,7 @@
 
 use super::elementwise::{ElementWise, number, operands};
 use super::{AttributeError, AttributeReader, InferError};
-use crate::expr::{BinaryOp, Scalar};
+use crate::expr::{BinaryOp, Scalar, UnaryOp};
 use crate::types::ElementType;
 
 /// −1, 0 or 1 as the element is negative, zero or positive; NaN of NaN.
@@ -25,8 +25,9 @@ impl ElementWise for Sign {
         let literal = |value| Scalar::literal(element, value);
         let positive = literal(0.0).binary(BinaryOp::Less, x.clone());
         let negative = x.clone().binary(BinaryOp::Less, literal(0.0));
-        // No zero is negative any longer, and NaN stays.
-        let other = if element.is_float() { x.binary(BinaryOp::Add, literal(0.0)) } else { x };
+        // No zero is negative any longer, NaN stays, and what is rounded has no gradient.
+        let other =
+            if element.is_float() { x.unary(UnaryOp::RoundEven).binary(BinaryOp::Add, literal(0.0)) } else { x };
         positive.select(literal(1.0), negative.select(literal(-1.0), other))
     }
 }

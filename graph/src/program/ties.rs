@@ -6,12 +6,12 @@ use crate::arena::Arena;
 /// Which of equal values a maximum or minimum hands its gradient to. Away from ties all are the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Ties {
-    /// All of them, in equal shares, as `torch.amax` and `torch.maximum` do.
+    /// All of them, in equal shares, as `torch.amax`, `torch.maximum` and `torch.clamp` with tensors do.
     #[default]
     Shared,
-    /// The first, as `torch.nn.functional.max_pool2d` and `torch.clamp` do.
+    /// The first, as `torch.nn.functional.max_pool2d` does.
     First,
-    /// The last, as `torch.relu` does of `max(x, 0)`.
+    /// The last, as `torch.relu` does of `max(x, 0)`, and `torch.clamp` with numbers.
     Last,
     /// None: the result does not depend on the extreme, which only keeps exponentials within range, as in a softmax.
     Cancelled,

@@ -1,0 +1,100 @@
+//! Functions as operators write them, whose derivatives the chain rule would give with rounding errors, or not at all.
+
+use super::chain::Chain;
+use crate::expr::{BinaryOp, Scalar, UnaryOp};
+use crate::ops::acos::angle_of_cosine;
+use crate::ops::acosh::area_of_cosine;
+use crate::ops::asin::angle_of_sine;
+use crate::ops::atanh::area_of_tangent;
+use crate::ops::elementwise::{log_one_plus, sigmoid};
+use crate::types::ElementType;
+
+/// The x of which a scalar is one of these functions, and `adjoint` times the derivative there.
+pub(super) fn closed_form<'s>(
+    scalar: &'s Scalar,
+    element: ElementType,
+    adjoint: &Chain,
+) -> Option<(&'s Scalar, Chain)> {
+    let one = || Scalar::literal(element, 1.0);
+    let is = |function: fn(ElementType, Scalar) -> Scalar, x: &Scalar| *scalar == function(element, x.clone());
+    let adjoint = || adjoint.clone();
+    if let Some(x) = logistic_argument(scalar).filter(|x| is(sigmoid, x)) {
+        // No exponential overflows.
+        let complement = one().binary(BinaryOp::Subtract, scalar.clone());
+        return Some((x, adjoint().times(scalar.clone()).times(complement)));
+    }
+    if let Some(x) = first_choice(scalar).filter(|x| is(log_one_plus, x)) {
+        // No difference of rounding errors is taken.
+        return Some((x, adjoint().over(one().binary(BinaryOp::Add, x.clone()))));
+    }
+    // At the ends of their ranges the derivatives are infinite, and differences of infinities elsewhere.
+    if let Some(x) = sine(scalar).filter(|x| is(angle_of_sine, x)) {
+        return Some((x, adjoint().over(cosine_of_sine(element, x))));
+    }
+    if let Some(x) = cosine(scalar).filter(|x| is(angle_of_cosine, x)) {
+        return Some((x, adjoint().negated().over(cosine_of_sine(element, x))));
+    }
+    if let Some(x) = bounded_above(scalar).filter(|x| is(area_of_cosine, x)) {
+        let (below, above) = (x.clone().binary(BinaryOp::Subtract, one()), x.clone().binary(BinaryOp::Add, one()));
+        return Some((x, adjoint().over(below.binary(BinaryOp::Multiply, above).unary(UnaryOp::Sqrt))));
+    }
+    if let Some(x) = bounded_size(scalar).filter(|x| is(area_of_tangent, x)) {
+        let (less, more) = (one().binary(BinaryOp::Subtract, x.clone()), one().binary(BinaryOp::Add, x.clone()));
+        return Some((x, adjoint().over(less.binary(BinaryOp::Multiply, more))));
+    }
+    None
+}
+
+/// √((1 − x) (1 + x)).
+fn cosine_of_sine(element: ElementType, x: &Scalar) -> Scalar {
+    let one = || Scalar::literal(element, 1.0);
+    let (less, more) = (one().binary(BinaryOp::Subtract, x.clone()), one().binary(BinaryOp::Add, x.clone()));
+    less.binary(BinaryOp::Multiply, more).unary(UnaryOp::Sqrt)
+}
+
+/// x of … / (… + exp(−x)).
+fn logistic_argument(scalar: &Scalar) -> Option<&Scalar> {
+    let Scalar::Binary(BinaryOp::Divide, _, below) = scalar else { return None };
+    let Scalar::Binary(BinaryOp::Add, _, exponential) = &**below else { return None };
+    let Scalar::Unary(UnaryOp::Exp, negative) = &**exponential else { return None };
+    let Scalar::Unary(UnaryOp::Negate, x) = &**negative else { return None };
+    Some(x)
+}
+
+/// What is taken where a condition holds.
+fn first_choice(scalar: &Scalar) -> Option<&Scalar> {
+    let Scalar::Select(_, x, _) = scalar else { return None };
+    Some(x)
+}
+
+/// x of atan(x / …).
+fn sine(scalar: &Scalar) -> Option<&Scalar> {
+    let Scalar::Unary(UnaryOp::Atan, tangent) = scalar else { return None };
+    let Scalar::Binary(BinaryOp::Divide, x, _) = &**tangent else { return None };
+    Some(x)
+}
+
+/// x of atan(√((… − x) / …)) · ….
+fn cosine(scalar: &Scalar) -> Option<&Scalar> {
+    let Scalar::Binary(BinaryOp::Multiply, angle, _) = scalar else { return None };
+    let Scalar::Unary(UnaryOp::Atan, tangent) = &**angle else { return None };
+    let Scalar::Unary(UnaryOp::Sqrt, square) = &**tangent else { return None };
+    let Scalar::Binary(BinaryOp::Divide, less, _) = &**square else { return None };
+    let Scalar::Binary(BinaryOp::Subtract, _, x) = &**less else { return None };
+    Some(x)
+}
+
+/// x of a choice by … < x.
+fn bounded_above(scalar: &Scalar) -> Option<&Scalar> {
+    let Scalar::Select(condition, ..) = scalar else { return None };
+    let Scalar::Binary(BinaryOp::Less, _, x) = &**condition else { return None };
+    Some(x)
+}
+
+/// x of a choice by |x| < ….
+fn bounded_size(scalar: &Scalar) -> Option<&Scalar> {
+    let Scalar::Select(condition, ..) = scalar else { return None };
+    let Scalar::Binary(BinaryOp::Less, size, _) = &**condition else { return None };
+    let Scalar::Unary(UnaryOp::Absolute, x) = &**size else { return None };
+    Some(x)
+}
