@@ -49,6 +49,13 @@ pub enum CheckpointError {
 }
 
 impl Checkpoint {
+    /// The first tensor, by name, that has a value that is infinite or no number.
+    pub fn first_not_finite(&self) -> Option<&str> {
+        let is_finite =
+            |tensor: &Tensor| !tensor.element().is_float() || tensor.to_f64().iter().all(|value| value.is_finite());
+        self.tensors.iter().find(|(_, tensor)| !is_finite(tensor)).map(|(name, _)| name.as_str())
+    }
+
     /// Reads a file. One that `train` did not write has no model and no steps.
     pub fn read(path: &Path) -> Result<Self, CheckpointError> {
         let format = |reason: String| CheckpointError::Format { path: path.to_owned(), reason };

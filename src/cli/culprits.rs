@@ -69,7 +69,7 @@ pub fn culprits(error: &CliError) -> Vec<Value> {
         CliError::Checkpoint(CheckpointError::File { path, .. } | CheckpointError::Format { path, .. }) => {
             vec![file(path)]
         }
-        CliError::NotFinite { step, .. } | CliError::Interrupted { step, .. } => {
+        CliError::NotFinite { step, .. } | CliError::SpoiltState { step, .. } | CliError::Interrupted { step, .. } => {
             vec![json!({"kind": "step", "name": step.to_string()})]
         }
         CliError::StandardOutput(_) => vec![named("file", "standard output")],

@@ -191,6 +191,18 @@ pub enum CliError {
         /// Where the first such value was found.
         first: String,
     },
+    /// A training run ended with weights that have values that are infinite or no numbers, after finite losses.
+    #[error(
+        "after step {step} the tensor `{}` has values that are infinite or no numbers, though its losses are finite; nothing is \
+         saved: lower the learning rate, clip gradients with compile --clip-norm, or take fewer steps",
+        legible(name)
+    )]
+    SpoiltState {
+        /// The last step, from 1.
+        step: u64,
+        /// The tensor.
+        name: String,
+    },
     /// Somebody has ended a training run.
     #[error("the run was interrupted after step {step}; {}", going_on(saved.as_deref()))]
     Interrupted {
@@ -339,7 +351,7 @@ impl CliError {
             Self::Open(OpenError::Model(ModelError::ProgramFile(_))) => "program-file",
             Self::Open(OpenError::Model(ModelError::Training(_))) => "training",
             Self::Checkpoint(_) => "checkpoint",
-            Self::NotFinite { .. } => "not-finite",
+            Self::NotFinite { .. } | Self::SpoiltState { .. } => "not-finite",
             Self::Interrupted { .. } => "interrupted",
             Self::Open(OpenError::Build(error)) => match error {
                 BuildError::Compile(CompileError::Lower(_)) | BuildError::NoKernels { .. } => "model-unsupported",
@@ -432,7 +444,7 @@ impl CliError {
                 OpenError::NoCompiler(_) => EXIT_ENVIRONMENT,
             },
             Self::NoDevice { .. } | Self::Fetch(_) => EXIT_ENVIRONMENT,
-            Self::NotFinite { .. } => EXIT_CHECK,
+            Self::NotFinite { .. } | Self::SpoiltState { .. } => EXIT_CHECK,
             Self::Interrupted { .. } => EXIT_INTERRUPTED,
             Self::Zoo(_)
             | Self::File { .. }

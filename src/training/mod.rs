@@ -8,8 +8,11 @@ use std::path::Path;
 use warpweave_frontend::{ImportOptions, NameFilter, Variables};
 use warpweave_graph::Graph;
 use warpweave_graph::ir::{Origin, Value};
+use warpweave_graph::legible::legible;
 use warpweave_graph::program::{Source, TensorProgram};
-use warpweave_graph::training::{LEARNING_RATE, Loss, Objective, SEED, Step, StepOptions, training_step};
+use warpweave_graph::training::{
+    LEARNING_RATE, Loss, Objective, SEED, Step, StepOptions, training_step, with_weights_only,
+};
 use warpweave_runtime::bundle::{ClassesRecord, Signature, StateRecord, StateRole, TrainingRecord};
 
 use crate::model::{Model, ModelError};
@@ -71,13 +74,24 @@ impl Model {
 
     /// The training step of a graph whose variables are trained, or are running statistics.
     pub fn step_of(graph: &Graph, request: &TrainingRequest) -> Result<(Self, TrainingSummary), ModelError> {
-        let step = training_step(graph, &request.step)?;
+        let (graph, left) = match request.trainable.included.as_slice() {
+            [] => with_weights_only(graph)?,
+            _ => (graph.clone(), Vec::new()),
+        };
+        let step = training_step(&graph, &request.step)?;
         step.program.verify()?;
         let record = record(&step, request);
         let mut model = Self::new(&graph.name, step.program, &step.inputs, &step.outputs);
         model.training = Some(record);
-        let Step { trained, statistics, warnings, .. } = step;
-        let frozen = frozen(graph);
+        let Step { trained, statistics, mut warnings, .. } = step;
+        if !left.is_empty() {
+            let names = left.iter().map(|name| legible(name)).collect::<Vec<_>>().join(", ");
+            warnings.push(format!(
+                "not trained, since no product, convolution, normalisation, table or bias uses them: {names}; --trainable '*' \
+                 trains all"
+            ));
+        }
+        let frozen = frozen(&graph);
         Ok((model, TrainingSummary { trained, statistics, frozen, warnings }))
     }
 }

@@ -301,6 +301,8 @@ fn options_that_mean_nothing_are_refused() {
         ("loss=cross_entropy", "adam,momentum=0.5", "momentum"),
         ("loss=cross_entropy", "sgd,lr=-1", "-1"),
         ("loss=cross_entropy", "sgd,lr=nan", "nan"),
+        ("loss=cross_entropy", "sgd,lr=0.1,lr=0.2", "lr is given twice"),
+        ("loss=cross_entropy,ignore-index=1,ignore-index=2", "sgd", "ignore-index is given twice"),
     ];
     for (loss, optimizer, told) in wrong {
         let output =
@@ -372,6 +374,27 @@ fn a_loss_that_is_no_number_is_not_learned_from() {
     let before = fs::read(&saved).expect("it is saved");
     fail(1, "not-finite", &["train", &step, "--data", &wrong, "--resume", &saved, "--save", &saved]);
     assert_eq!(fs::read(&saved).expect("it is there"), before);
+}
+
+#[test]
+fn weights_that_a_finite_loss_spoils_are_not_saved() {
+    let folder = Folder::new();
+    let nodes = vec![node("Mul", &["x", "w"], "product"), node("Sqrt", &["product"], "y")];
+    let (x, y) = (value("x", F32, &["2", "3"]), value("y", F32, &["2", "3"]));
+    let weights = [Weight::singles("w", &[3], &[0.0, 1.0, 1.0])];
+    let model = model_builder::write_with(&folder, "root.onnx", vec![x], nodes, vec![y], &weights);
+    let step = folder.join("root.weave").display().to_string();
+    succeed(&["compile", &model, "-o", &step, "--target", "host", "--train", "loss=mse", "--optimizer", "sgd"]);
+    let ones = Tensor::from_f64(TensorType::new(ElementType::F32, [2, 3]), &[1.0; 6]);
+    let data = write_archive(&folder, "ones.npz", &[("in_x", &ones), ("target", &ones)]);
+    let saved = folder.join("saved.safetensors").display().to_string();
+    fs::write(&saved, "what was there").expect("the folder can be written");
+    for steps in ["1", "2"] {
+        let arguments = ["train", &step, "--data", &data, "--steps", steps, "--save", &saved];
+        let message = fail(1, "not-finite", &arguments);
+        assert!(message.contains("`w`"), "{message}");
+        assert_eq!(fs::read_to_string(&saved).ok().as_deref(), Some("what was there"), "{steps}");
+    }
 }
 
 #[test]

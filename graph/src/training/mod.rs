@@ -10,8 +10,10 @@ mod error;
 mod loss;
 mod optimizer;
 mod step;
+mod weights;
 
 pub use error::TrainingError;
 pub use loss::{Loss, LossError, Objective};
 pub use optimizer::{OPTIMIZER_STATES, Optimizer};
 pub use step::{LEARNING_RATE, LOSS, SEED, Step, StepOptions, TARGET, training_step};
+pub use weights::with_weights_only;

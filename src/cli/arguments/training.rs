@@ -1,5 +1,6 @@
 //! Arguments that make a model a training step.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -69,11 +70,16 @@ impl TrainingArguments {
             return Err(CliError::Usage(text));
         }
         let (model, summary) = made?;
-        request.trainable.idle(&summary.known()).map_or(Ok(()), |pattern| {
-            let text =
-                format!("`{pattern}` is the name of no initializer that could be trained; leave it out or mend it");
-            Err(CliError::Usage(text))
-        })?;
+        if request.trainable.idle(&summary.known()).is_some() {
+            // What is not trained may have been folded into other constants.
+            let whole = TrainingRequest { trainable: NameFilter::default(), ..request.clone() };
+            let (_, whole) = Model::import_step(path, import, &whole)?;
+            if let Some(pattern) = request.trainable.idle(&whole.known()) {
+                let text =
+                    format!("`{pattern}` is the name of no initializer that could be trained; leave it out or mend it");
+                return Err(CliError::Usage(text));
+            }
+        }
         summary.warnings.iter().for_each(|warning| output.warning(warning));
         output.note(&summary.text());
         Ok(model)
@@ -131,8 +137,10 @@ impl FromStr for LossArgument {
             "output" => Objective::Output,
             _ => return Err(format!("`{name}` is no loss: expected cross_entropy, mse, bce_with_logits or output")),
         };
+        let mut given = BTreeSet::new();
         for part in parts {
             let (option, value) = part.split_once('=').ok_or_else(|| format!("`{part}` is no OPTION=VALUE"))?;
+            once(option, &mut given)?;
             match (&mut loss, option) {
                 (Objective::Loss(Loss::CrossEntropy { label_smoothing, .. }), "label-smoothing") => {
                     *label_smoothing = number(value)?;
@@ -163,8 +171,10 @@ impl FromStr for OptimizerArgument {
             _ => return Err(format!("`{name}` is no optimizer: expected sgd, adam or adamw")),
         };
         let mut learning_rate = 1e-3;
+        let mut given = BTreeSet::new();
         for part in parts {
             let (option, value) = part.split_once('=').unwrap_or((part, "true"));
+            once(option, &mut given)?;
             match (&mut optimizer, option) {
                 (_, "lr") => learning_rate = number(value)?,
                 (Optimizer::Sgd { weight_decay, .. } | Optimizer::Adam { weight_decay, .. }, "weight-decay") => {
@@ -188,6 +198,11 @@ impl FromStr for OptimizerArgument {
         }
         Ok(Self { optimizer, learning_rate })
     }
+}
+
+/// Notes an option; an error if it was given before.
+fn once<'o>(option: &'o str, given: &mut BTreeSet<&'o str>) -> Result<(), String> {
+    if given.insert(option) { Ok(()) } else { Err(format!("{option} is given twice; give it once")) }
 }
 
 fn number(text: &str) -> Result<f64, String> {

@@ -204,7 +204,8 @@ impl Training<'_> {
         Ok(Checkpoint { model, steps: self.before + steps, tensors })
     }
 
-    /// Takes the steps and keeps what is asked for, also of those before a loss that is no number or before an interrupt.
+    /// Takes the steps and keeps what is asked for, also of those before a loss that is no number or before an interrupt. Tensors
+    /// with values that are not finite are not kept.
     fn take_steps(
         &mut self,
         arguments: &Arguments,
@@ -216,13 +217,18 @@ impl Training<'_> {
         let ended = self.run(arguments, data, &mut run, steps, output);
         let taken = run.losses.len() as u64;
         let is_kept = ended.is_ok() || taken > 0;
-        if let Some(path) = arguments.save.as_ref().filter(|_| is_kept) {
-            self.checkpoint(taken)?.write(path)?;
+        let kept = if is_kept { Some(self.checkpoint(taken)?) } else { None };
+        let spoilt = kept.as_ref().and_then(Checkpoint::first_not_finite).map(str::to_owned);
+        if let (Some(path), Some(kept), None) = (&arguments.save, kept, &spoilt) {
+            kept.write(path)?;
         }
         if let Some(folder) = arguments.output.as_ref().filter(|_| is_kept) {
             write_file(&folder.join(PICTURE), picture(self.before + 1, &run.losses).as_bytes())?;
         }
         ended?;
+        if let Some(name) = spoilt {
+            return Err(CliError::SpoiltState { step: self.before + taken, name });
+        }
         if steps.are_interrupted() {
             return Err(CliError::Interrupted { step: self.before + taken, saved: arguments.save.clone() });
         }

@@ -13,6 +13,7 @@ mod products;
 mod statistics;
 mod steps;
 mod updates;
+mod weights;
 mod whole_models;
 
 use std::process::ExitCode;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     dropouts::add(&mut suite);
     products::add(&mut suite);
     updates::add(&mut suite);
+    weights::add(&mut suite);
     device_code::add(&mut suite);
     suite.run()
 }
