@@ -31,6 +31,7 @@ def complement(chooser, name):
 
 @operator("BitShift")
 def shift(chooser, name):
+    # ONNX Runtime has shifts of unsigned integers only.
     element = chooser.element([numpy.uint8, numpy.uint32, numpy.uint64])
     inputs = pair(chooser, lambda shape: chooser.integers(element, shape))
     inputs[1] = inputs[1] % (numpy.iinfo(element).bits)

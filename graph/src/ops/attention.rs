@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::cast::{element_number, element_type};
-use super::dot_product_attention::{Heads, Scoring, attend, merge_heads, split_heads};
+use super::dot_product_attention::{Heads, Origin, Scoring, Window, WithoutKeys, attend, merge_heads, split_heads};
 use super::{
     Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, broadcast, elementwise,
 };
@@ -11,18 +11,24 @@ use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType, ValueType};
 
 /// Attention of queries over keys and values, each `[N, heads, length, width]` or `[N, length, heads · width]`. It
-/// may have a mask, the keys and values of earlier steps before these, or the number of keys that count. The outputs
-/// are the sums, all keys, all values, and the scores at one of four moments.
+/// may have a mask, the keys and values of earlier steps before these, or the number of keys that count. Where the
+/// last key that counts stands, there stands the last query, for what is causal and for windows. A query to which no
+/// key counts gives 0. The outputs are the sums, all keys, all values, and the scores at one of four moments.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Attention {
     scale: Option<f32>,
     causal: bool,
+    /// How many keys before and behind its own a query sees, if that is limited.
+    window: [Option<usize>; 2],
     query_heads: Option<usize>,
     key_heads: Option<usize>,
     softcap: Option<f32>,
     precision: Option<ElementType>,
     scores: Scores,
 }
+
+/// No tensor has as many keys: a window of so many is no limit.
+const FARTHEST: usize = 1 << 40;
 
 /// The moment at which the scores are the fourth output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,6 +108,12 @@ impl Attention {
         Ok(extents)
     }
 
+    fn window(&self, past: usize, lengths: Option<TensorId>) -> Window {
+        let [before, behind] = self.window;
+        let origin = if lengths.is_some() { Origin::LastAtLength } else { Origin::Behind(past) };
+        Window { origin, before, behind: if self.causal { Some(0) } else { behind } }
+    }
+
     fn check_mask(context: &Context, extents: &Extents) -> Result<(), InferError> {
         let element = context.tensor(0)?.element;
         if let Some(mask) = context.optional(3)? {
@@ -146,11 +158,22 @@ impl Operator for Attention {
                 Some(found.ok_or_else(|| AttributeError::Value { name: "softmax_precision", reason: reason() })?)
             }
         };
+        let reach = |name: &'static str, value: Option<i64>| match value {
+            None | Some(-1) => Ok(None),
+            Some(keys @ 0..) => Ok(usize::try_from(keys).ok().filter(|keys| *keys < FARTHEST)),
+            Some(other) => {
+                Err(AttributeError::Value { name, reason: format!("{other} is neither -1 nor a number of keys") })
+            }
+        };
         let mode = attributes.int("qk_matmul_output_mode")?.unwrap_or(0);
         let scores = usize::try_from(mode).ok().and_then(|mode| Scores::ALL.get(mode).copied());
         Ok(Self {
             scale: attributes.float("scale")?,
             causal: attributes.flag("is_causal")?.unwrap_or(false),
+            window: [
+                reach("left_window_size", attributes.int("left_window_size")?)?,
+                reach("right_window_size", attributes.int("right_window_size")?)?,
+            ],
             query_heads: heads("q_num_heads", attributes.int("q_num_heads")?)?,
             key_heads: heads("kv_num_heads", attributes.int("kv_num_heads")?)?,
             softcap: attributes.float("softcap")?.filter(|bound| *bound > 0.0),
@@ -164,10 +187,12 @@ impl Operator for Attention {
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
         let mode = Scores::ALL.iter().position(|scores| *scores == self.scores).unwrap_or(0) as i64;
-        let count = |heads: usize| Attribute::Int(heads as i64);
+        let count = |count: usize| Attribute::Int(count as i64);
         let optional = [
             ("scale", self.scale.map(Attribute::Float)),
             ("softcap", self.softcap.map(Attribute::Float)),
+            ("left_window_size", self.window[0].map(count)),
+            ("right_window_size", self.window[1].map(count)),
             ("q_num_heads", self.query_heads.map(count)),
             ("kv_num_heads", self.key_heads.map(count)),
             ("softmax_precision", self.precision.map(|element| Attribute::Int(element_number(element)))),
@@ -205,12 +230,14 @@ impl Operator for Attention {
         };
         let heads = Heads { queries: operand(0), keys: operand(1), values: operand(2) };
         let element = context.accepted(0).element;
+        let lengths = inputs.get(6).copied().flatten();
         let scoring = Scoring {
             scale: self.scale.unwrap_or(1.0 / (extents.width.max(1) as f32).sqrt()),
             softcap: self.softcap,
             mask: inputs.get(3).copied().flatten(),
-            causal: self.causal.then_some(extents.past),
-            lengths: inputs.get(6).copied().flatten(),
+            window: self.window(extents.past, lengths),
+            lengths,
+            without_keys: WithoutKeys::Zero,
             precision: self.precision.unwrap_or(element),
         };
         let attended = attend(program, heads, &scoring);

@@ -7,7 +7,9 @@ use super::{Attribute, AttributeError, AttributeReader, InferError, NEWEST_OPSET
 use crate::expr::{BinaryOp, Scalar};
 use crate::types::ElementType;
 
-/// Unsigned integers shifted by as many bits as a second input says, element-wise; 0 where all bits are shifted out.
+/// Integers shifted by as many bits as a second input says, element-wise. Of signed ones the bits that leave on the left are
+/// lost, and those that come in on the right have the sign. Where a number of bits is negative, or all are shifted out, what
+/// comes in is left: -1 of a negative integer to the right, else 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BitShift {
     direction: Direction,
@@ -43,12 +45,47 @@ impl ElementWise for BitShift {
     fn element(&self, input: ElementType) -> Result<ElementType, InferError> {
         match input {
             ElementType::U8 | ElementType::U16 | ElementType::U32 | ElementType::U64 => Ok(input),
-            other => Err(InferError::Mismatch(format!("element type {other} is not unsigned"))),
+            signed if unsigned(signed).is_some() => Ok(input),
+            other => Err(InferError::Mismatch(format!("element type {other} has no bits to shift"))),
         }
     }
 
-    fn body(&self, _: ElementType, inputs: Vec<Scalar>) -> Scalar {
+    fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
         let [x, amount] = operands(inputs);
-        x.binary(if self.direction == Direction::Left { BinaryOp::ShiftLeft } else { BinaryOp::ShiftRight }, amount)
+        match (unsigned(element), self.direction) {
+            (None, Direction::Left) => x.binary(BinaryOp::ShiftLeft, amount),
+            (None, Direction::Right) => x.binary(BinaryOp::ShiftRight, amount),
+            (Some(bits), Direction::Left) => signed_left(element, bits, x, amount),
+            (Some(_), Direction::Right) => signed_right(element, x, amount),
+        }
     }
+}
+
+/// The unsigned integers of as many bits, of signed ones.
+fn unsigned(element: ElementType) -> Option<ElementType> {
+    match element {
+        ElementType::I8 => Some(ElementType::U8),
+        ElementType::I16 => Some(ElementType::U16),
+        ElementType::I32 => Some(ElementType::U32),
+        ElementType::I64 => Some(ElementType::U64),
+        _ => None,
+    }
+}
+
+fn signed_left(element: ElementType, bits: ElementType, x: Scalar, amount: Scalar) -> Scalar {
+    let zero = || Scalar::literal(element, 0.0);
+    let shifted = x.cast(element, bits).binary(BinaryOp::ShiftLeft, amount.clone().cast(element, bits));
+    amount.binary(BinaryOp::Less, zero()).select(zero(), shifted.cast(bits, element))
+}
+
+/// The shift of the integer, or of its complement, which is not negative either.
+fn signed_right(element: ElementType, x: Scalar, amount: Scalar) -> Scalar {
+    let (zero, ones) = (|| Scalar::literal(element, 0.0), || Scalar::literal(element, -1.0));
+    let complement = |of: Scalar| of.binary(BinaryOp::BitXor, ones());
+    let is_negative = x.clone().binary(BinaryOp::Less, zero());
+    let size = is_negative.clone().select(complement(x.clone()), x);
+    let possible = amount.clone().binary(BinaryOp::Maximum, zero());
+    let shifted = size.binary(BinaryOp::ShiftRight, possible);
+    let shifted = amount.binary(BinaryOp::Less, zero()).select(zero(), shifted);
+    is_negative.select(complement(shifted.clone()), shifted)
 }

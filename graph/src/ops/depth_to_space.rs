@@ -11,7 +11,35 @@ use crate::types::{TensorType, ValueType};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DepthToSpace {
     block: i64,
-    channel_first: bool,
+    place: Place,
+}
+
+/// Which part of a channel the place in a block is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The outer part: mode `DCR`.
+    Outer,
+    /// The inner part: mode `CRD`.
+    Inner,
+}
+
+impl Place {
+    /// Takes the mode.
+    pub fn of(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        match attributes.string("mode")?.as_deref() {
+            None | Some("DCR") => Ok(Self::Outer),
+            Some("CRD") => Ok(Self::Inner),
+            Some(other) => Err(AttributeError::Value { name: "mode", reason: format!("`{other}` is unknown") }),
+        }
+    }
+
+    /// The mode.
+    pub fn mode(self) -> &'static str {
+        match self {
+            Self::Outer => "DCR",
+            Self::Inner => "CRD",
+        }
+    }
 }
 
 /// Takes the extent of a block.
@@ -33,19 +61,11 @@ impl Operator for DepthToSpace {
     const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        let channel_first = match attributes.string("mode")?.as_deref() {
-            None | Some("DCR") => false,
-            Some("CRD") => true,
-            Some(other) => {
-                return Err(AttributeError::Value { name: "mode", reason: format!("`{other}` is unknown") });
-            }
-        };
-        Ok(Self { block: block(attributes)?, channel_first })
+        Ok(Self { block: block(attributes)?, place: Place::of(attributes)? })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        let mode = if self.channel_first { "CRD" } else { "DCR" };
-        vec![("blocksize", Attribute::Int(self.block)), ("mode", Attribute::String(mode.to_owned()))]
+        vec![("blocksize", Attribute::Int(self.block)), ("mode", Attribute::String(self.place.mode().to_owned()))]
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
@@ -70,9 +90,9 @@ impl Operator for DepthToSpace {
             let ranges = |axis: AxisId| Range { minimum: 0, maximum: (extent(axis) as i64 - 1).max(0) };
             let [row, column] = [axes[2], axes[3]].map(Index::axis);
             let part = row.modulo(self.block, &ranges).times(self.block).add(&column.modulo(self.block, &ranges));
-            let channel = match self.channel_first {
-                true => Index::axis(axes[1]).times(self.block * self.block).add(&part),
-                false => part.times(output[1] as i64).add(&Index::axis(axes[1])),
+            let channel = match self.place {
+                Place::Inner => Index::axis(axes[1]).times(self.block * self.block).add(&part),
+                Place::Outer => part.times(output[1] as i64).add(&Index::axis(axes[1])),
             };
             let (row, column) = (row.floor_div(self.block, &ranges), column.floor_div(self.block, &ranges));
             vec![Index::axis(axes[0]), channel, row, column]

@@ -2,9 +2,9 @@
 
 use super::softmax::Softmax;
 use super::{compose, movement};
-use crate::expr::{BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar, UnaryOp};
+use crate::expr::{AxisId, BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar, UnaryOp};
 use crate::program::{ProgramBuilder, TensorId};
-use crate::types::{ElementType, TensorType};
+use crate::types::{ElementType, Shape, TensorType};
 
 /// Queries `[N, H, S, D]`, keys `[N, G, T, D]` and values `[N, G, T, E]`, where G divides H: heads of one group share keys
 /// and values.
@@ -28,12 +28,56 @@ pub struct Scoring {
     /// A mask that broadcasts to `[N, H, S, T]` and may end before T: truth values that say which keys count, or numbers that
     /// are added. Keys behind its end do not count.
     pub mask: Option<TensorId>,
-    /// Query `i` sees keys up to `i + offset`, if that is limited.
-    pub causal: Option<usize>,
+    /// The keys that a query sees, by their places.
+    pub window: Window,
     /// How many keys of each element of the batch count.
     pub lengths: Option<TensorId>,
+    /// What a query without any key gives.
+    pub without_keys: WithoutKeys,
     /// The type in which the softmax is computed.
     pub precision: ElementType,
+}
+
+/// Keys around a query's own place, which a key of the same place as the query has.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Window {
+    /// Where the queries stand.
+    pub origin: Origin,
+    /// How many keys before its place a query sees, if that is limited.
+    pub before: Option<usize>,
+    /// How many keys behind its place a query sees, if that is limited.
+    pub behind: Option<usize>,
+}
+
+impl Window {
+    /// All keys up to a query's own place, where so many come before the first query's.
+    pub fn causal(past: usize) -> Self {
+        Self { origin: Origin::Behind(past), before: None, behind: Some(0) }
+    }
+}
+
+/// The place of the first query among the keys.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// Behind so many keys.
+    Behind(usize),
+    /// So that the last query stands at the last key that counts, by [`Scoring::lengths`].
+    LastAtLength,
+}
+
+impl Default for Origin {
+    fn default() -> Self {
+        Self::Behind(0)
+    }
+}
+
+/// What a query to which no key counts gives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WithoutKeys {
+    /// NaN, as a softmax of nothing is.
+    NotANumber,
+    /// 0, with weights of 0.
+    Zero,
 }
 
 /// What attention computes on the way.
@@ -62,11 +106,23 @@ pub fn attend(program: &mut ProgramBuilder, heads: Heads, scoring: &Scoring) -> 
             x.binary(BinaryOp::Divide, bound()).unary(UnaryOp::Tanh).binary(BinaryOp::Multiply, bound())
         }),
     };
-    let masked = masked(program, bounded, scoring);
-    let precise = compose::cast(program, masked, scoring.precision);
-    let weights = program.apply(&Softmax::along(3), &[Some(precise)], 1)[0];
-    let weights = compose::cast(program, weights, element);
+    let bias = Bias { shape: program.ty(bounded).shape.clone(), scoring };
+    let masked = bias.masked(program, bounded);
+    let softmax = |program: &mut ProgramBuilder, scores: TensorId| {
+        let precise = compose::cast(program, scores, scoring.precision);
+        let weights = program.apply(&Softmax::along(3), &[Some(precise)], 1)[0];
+        compose::cast(program, weights, element)
+    };
+    let Some(seen) = bias.seen(program) else {
+        let weights = softmax(program, masked);
+        let output = sums(program, weights, heads.values);
+        return Attended { products, bounded, masked, weights, output };
+    };
+    // Scores of 0 have a softmax, and so gradients that are numbers.
+    let finite = where_seen(program, seen, masked);
+    let weights = softmax(program, finite);
     let output = sums(program, weights, heads.values);
+    let [weights, output] = [weights, output].map(|value| where_seen(program, seen, value));
     Attended { products, bounded, masked, weights, output }
 }
 
@@ -117,51 +173,150 @@ fn sums(program: &mut ProgramBuilder, weights: TensorId, values: TensorId) -> Te
     program.compute(expr, &[weights, values])
 }
 
-/// The scores with −∞ where a key does not count for a query.
-fn masked(program: &mut ProgramBuilder, scores: TensorId, scoring: &Scoring) -> TensorId {
-    if scoring.mask.is_none() && scoring.causal.is_none() && scoring.lengths.is_none() {
-        return scores;
-    }
-    let ty = program.ty(scores).clone();
-    let mut operands = vec![scores];
+/// A tensor `[N, H, S, ·]` with 0 for queries that see no key.
+fn where_seen(program: &mut ProgramBuilder, seen: TensorId, of: TensorId) -> TensorId {
+    let [seen_ty, ty] = [seen, of].map(|tensor| program.ty(tensor).clone());
     let mut expr = ExprBuilder::new();
     let axes = expr.parallels(&ty.shape);
+    let operand = expr.operand(&seen_ty);
+    let seen_here = expr.broadcast_read(operand, &axes);
     let operand = expr.operand(&ty);
-    let mut score = expr.read(operand, axes.iter().map(|&axis| Index::axis(axis)).collect());
-    let never = || Scalar::Literal(Literal::lowest(ty.element));
-    if let Some(mask) = scoring.mask {
-        let mask_ty = program.ty(mask).clone();
-        operands.push(mask);
-        let operand = expr.operand(&mask_ty);
-        let aligned = &axes[axes.len() - mask_ty.shape.len()..];
-        let repeats = |at: usize, extent: usize| extent == 1 && ty.shape[axes.len() - mask_ty.shape.len() + at] != 1;
-        let index: Vec<Index> = mask_ty
-            .shape
-            .iter()
-            .enumerate()
-            .map(|(at, &extent)| if repeats(at, extent) { Index::constant(0) } else { Index::axis(aligned[at]) })
-            .collect();
-        let fill = Literal::lowest(mask_ty.element);
-        let read = expr.padded_read(operand, index, fill);
-        score = match mask_ty.element {
-            ElementType::Bool => read.select(score, never()),
-            element => score.binary(BinaryOp::Add, read.cast(element, ty.element)),
-        };
-    }
-    if let Some(offset) = scoring.causal {
-        let before = Index::axis(axes[2]).plus(offset as i64).add(&Index::axis(axes[3]).times(-1));
-        let guard = expr.guard(Guard::always(), before, 0, i64::MAX / 2);
-        if !guard.is_always() {
-            score = Scalar::Holds(guard).select(score, never());
+    let value = expr.broadcast_read(operand, &axes);
+    let zero = Scalar::literal(ty.element, 0.0);
+    let expr = expr.map(ty.element, seen_here.select(value, zero));
+    program.compute(expr, &[seen, of])
+}
+
+/// Which keys count for which queries, and what is added to their scores.
+struct Bias<'s> {
+    /// `[N, H, S, T]`.
+    shape: Shape,
+    scoring: &'s Scoring,
+}
+
+/// The parts of a bias in an expression over axes of batch, heads, queries and keys.
+struct Parts {
+    /// The mask's value, and its type.
+    mask: Option<(Scalar, ElementType)>,
+    /// Conditions that all hold where a key counts.
+    counts: Vec<Scalar>,
+    operands: Vec<TensorId>,
+}
+
+impl Bias<'_> {
+    /// The scores with −∞ where a key does not count for a query.
+    fn masked(&self, program: &mut ProgramBuilder, scores: TensorId) -> TensorId {
+        let ty = program.ty(scores).clone();
+        let mut expr = ExprBuilder::new();
+        let axes = expr.parallels(&ty.shape);
+        let operand = expr.operand(&ty);
+        let score = expr.broadcast_read(operand, &axes);
+        let parts = self.parts(program, &mut expr, &axes);
+        if parts.mask.is_none() && parts.counts.is_empty() {
+            return scores;
         }
+        let never = || Scalar::Literal(Literal::lowest(ty.element));
+        let added = match parts.mask {
+            None => score,
+            Some((mask, ElementType::Bool)) => mask.select(score, never()),
+            Some((mask, element)) => score.binary(BinaryOp::Add, mask.cast(element, ty.element)),
+        };
+        let body = parts.counts.into_iter().fold(added, |score, counts| counts.select(score, never()));
+        let operands: Vec<TensorId> = [scores].into_iter().chain(parts.operands).collect();
+        program.compute(expr.map(ty.element, body), &operands)
     }
-    if let Some(lengths) = scoring.lengths {
-        let lengths_ty = program.ty(lengths).clone();
-        operands.push(lengths);
-        let operand = expr.operand(&lengths_ty);
-        let length = expr.read(operand, vec![Index::axis(axes[0])]);
-        let key = Scalar::Index(Index::axis(axes[3]), lengths_ty.element);
-        score = key.binary(BinaryOp::Less, length).select(score, never());
+
+    /// Whether any key counts for a query, of extent 1 where that is the same for all; none where it always does or where
+    /// nothing is to be done about it.
+    fn seen(&self, program: &mut ProgramBuilder) -> Option<TensorId> {
+        let Scoring { mask, window, lengths, without_keys, .. } = *self.scoring;
+        let &[_, _, length, keys] = &self.shape[..] else { unreachable!("scores have four dimensions") };
+        let reaches = |past: usize| window.before.is_none_or(|most| past + length <= keys.saturating_add(most));
+        let is_reached = matches!(window.origin, Origin::Behind(past) if reaches(past));
+        let always = keys == 0 || (is_reached && mask.is_none() && lengths.is_none());
+        if without_keys == WithoutKeys::NotANumber || always {
+            return None;
+        }
+        let mask_ty = mask.map(|mask| program.ty(mask).clone());
+        let of_mask = |dimension: usize| {
+            let aligned = |ty: &TensorType| (dimension + ty.shape.len()).checked_sub(4).map_or(1, |at| ty.shape[at]);
+            mask_ty.as_ref().map_or(1, aligned)
+        };
+        let is_windowed = window.before.is_some() || window.behind.is_some();
+        let batch = if lengths.is_some() { self.shape[0] } else { of_mask(0) };
+        let queries = if is_windowed { self.shape[2] } else { of_mask(2) };
+        let mut expr = ExprBuilder::new();
+        let outer = expr.parallels(&[batch, of_mask(1), queries, 1]);
+        let key = expr.reduced(self.shape[3]);
+        let parts = self.parts(program, &mut expr, &[outer[0], outer[1], outer[2], key]);
+        let [one, zero] = [1.0, 0.0].map(|value| Scalar::literal(ElementType::F32, value));
+        let open = match parts.mask {
+            None => one,
+            Some((mask, ElementType::Bool)) => mask.select(one, zero.clone()),
+            Some((mask, element)) => {
+                let wide = if element == ElementType::F64 { element } else { ElementType::F32 };
+                let lowest = Scalar::Literal(Literal::lowest(wide));
+                lowest.binary(BinaryOp::Less, mask.cast(element, wide)).select(one, zero.clone())
+            }
+        };
+        let counted = parts.counts.into_iter().fold(open, |open, counts| counts.select(open, zero.clone()));
+        let any = zero.binary(BinaryOp::Less, Scalar::Reduced);
+        let expr = expr.reduce(ElementType::Bool, Reducer::Maximum, counted, Some(any));
+        Some(program.compute(expr, &parts.operands))
     }
-    program.compute(expr.map(ty.element, score), &operands)
+
+    fn parts(&self, program: &ProgramBuilder, expr: &mut ExprBuilder, axes: &[AxisId]) -> Parts {
+        let Scoring { mask, window, lengths, .. } = *self.scoring;
+        let mut parts = Parts { mask: None, counts: Vec::new(), operands: Vec::new() };
+        let [query, key] = [axes[2], axes[3]];
+        if let Some(mask) = mask {
+            let ty = program.ty(mask).clone();
+            parts.operands.push(mask);
+            let operand = expr.operand(&ty);
+            let missing = axes.len() - ty.shape.len();
+            let index = ty.shape.iter().zip(&axes[missing..]).zip(&self.shape[missing..]);
+            let index = index.map(|((&extent, &axis), &whole)| match extent {
+                1 if whole != 1 => Index::constant(0),
+                _ => Index::axis(axis),
+            });
+            let read = expr.padded_read(operand, index.collect(), Literal::lowest(ty.element));
+            parts.mask = Some((read, ty.element));
+        }
+        let length = lengths.map(|lengths| {
+            let ty = program.ty(lengths).clone();
+            parts.operands.push(lengths);
+            let operand = expr.operand(&ty);
+            (expr.read(operand, vec![Index::axis(axes[0])]), ty.element)
+        });
+        if let Some((length, element)) = &length {
+            let at = Scalar::Index(Index::axis(key), *element);
+            parts.counts.push(at.binary(BinaryOp::Less, length.clone()));
+        }
+        match (window.origin, length) {
+            (Origin::Behind(past), _) => {
+                // How far a key stands before a query's place.
+                let before = Index::axis(query).plus(past as i64).add(&Index::axis(key).times(-1));
+                let most = window.before.map_or(i64::MAX / 2, |most| most as i64);
+                let least = window.behind.map_or(i64::MIN / 2, |most| -(most as i64));
+                let guard = expr.guard(Guard::always(), before, least, most + 1);
+                if !guard.is_always() {
+                    parts.counts.push(Scalar::Holds(guard));
+                }
+            }
+            (Origin::LastAtLength, Some((length, element))) => {
+                // The same, without the number of keys that count.
+                let before = Index::axis(query).plus(-(self.shape[2] as i64)).add(&Index::axis(key).times(-1));
+                let before = length.binary(BinaryOp::Add, Scalar::Index(before, element));
+                let bound = |value: i64| Scalar::Literal(Literal::integer(element, value));
+                if let Some(most) = window.before {
+                    parts.counts.push(before.clone().binary(BinaryOp::LessEqual, bound(most as i64)));
+                }
+                if let Some(most) = window.behind {
+                    parts.counts.push(bound(-(most as i64)).binary(BinaryOp::LessEqual, before));
+                }
+            }
+            (Origin::LastAtLength, None) => unreachable!("an operator with this origin has lengths"),
+        }
+        parts
+    }
 }

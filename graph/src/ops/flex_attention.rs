@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::cast::{element_number, element_type};
-use super::dot_product_attention::{Heads, Scoring, attend};
+use super::dot_product_attention::{Heads, Scoring, Window, WithoutKeys, attend};
 use super::normalization::precision;
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, compose, elementwise};
 use crate::program::{ProgramBuilder, TensorId};
@@ -78,8 +78,9 @@ impl Operator for FlexAttention {
             scale: self.scale.unwrap_or(1.0 / (width as f32).sqrt()),
             softcap: None,
             mask: None,
-            causal: None,
+            window: Window::default(),
             lengths: None,
+            without_keys: WithoutKeys::NotANumber,
             precision: inner,
         };
         let output = attend(program, Heads { queries, keys, values }, &scoring).output;

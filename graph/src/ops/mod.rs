@@ -210,6 +210,7 @@ pub mod squeeze;
 pub mod stft;
 pub mod sub;
 pub mod sum;
+pub mod swiglu;
 pub mod swish;
 pub mod tan;
 pub mod tanh;
@@ -466,6 +467,7 @@ registry::operators! {
     stft::Stft,
     sub::Sub,
     sum::Sum,
+    swiglu::SwiGlu,
     swish::Swish,
     tan::Tan,
     tanh::Tanh,

@@ -8,7 +8,7 @@ use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
 /// The newest opset of the default domain that operators know.
-pub const NEWEST_OPSET: i64 = 27;
+pub const NEWEST_OPSET: i64 = 28;
 
 /// All storage types.
 pub const ALL_STORAGE: &[ElementType] = &[

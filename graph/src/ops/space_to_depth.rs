@@ -2,16 +2,18 @@
 
 use std::ops::RangeInclusive;
 
-use super::depth_to_space::{block, image};
+use super::depth_to_space::{Place, block, image};
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, movement};
 use crate::expr::{AxisId, Index, Range};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
-/// `[N, C, H · b, W · b]` to `[N, b² · C, H, W]`: the place in the block is the outer part of the channel.
+/// `[N, C, H · b, W · b]` to `[N, b² · C, H, W]`: the place in the block is the outer part of the channel, or the inner part in
+/// mode `CRD`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SpaceToDepth {
     block: i64,
+    place: Place,
 }
 
 impl Operator for SpaceToDepth {
@@ -19,11 +21,11 @@ impl Operator for SpaceToDepth {
     const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        Ok(Self { block: block(attributes)? })
+        Ok(Self { block: block(attributes)?, place: Place::of(attributes)? })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        vec![("blocksize", Attribute::Int(self.block))]
+        vec![("blocksize", Attribute::Int(self.block)), ("mode", Attribute::String(self.place.mode().to_owned()))]
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
@@ -47,10 +49,16 @@ impl Operator for SpaceToDepth {
             let extent = |axis: AxisId| axes.iter().position(|&known| known == axis).map_or(1, |at| output[at]);
             let ranges = |axis: AxisId| Range { minimum: 0, maximum: (extent(axis) as i64 - 1).max(0) };
             let channel = Index::axis(axes[1]);
-            let part = channel.floor_div(channels, &ranges);
+            let (part, channel) = match self.place {
+                Place::Outer => (channel.floor_div(channels, &ranges), channel.modulo(channels, &ranges)),
+                Place::Inner => {
+                    let places = self.block * self.block;
+                    (channel.modulo(places, &ranges), channel.floor_div(places, &ranges))
+                }
+            };
             let row = Index::axis(axes[2]).times(self.block).add(&part.floor_div(self.block, &ranges));
             let column = Index::axis(axes[3]).times(self.block).add(&part.modulo(self.block, &ranges));
-            vec![Index::axis(axes[0]), channel.modulo(channels, &ranges), row, column]
+            vec![Index::axis(axes[0]), channel, row, column]
         };
         vec![movement::rearrange(program, inputs[0].expect("inference found the input"), &output, index)]
     }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::cached_heads::{Cache, History};
 use crate::expr::{BinaryOp, ExprBuilder, Index, Literal, Scalar};
-use crate::ops::dot_product_attention::{Heads, Scoring, attend, merge_heads, split_heads};
+use crate::ops::dot_product_attention::{Heads, Scoring, Window, WithoutKeys, attend, merge_heads, split_heads};
 use crate::ops::gather::Gather;
 use crate::ops::microsoft::DOMAIN;
 use crate::ops::rotary::{Pairs, rotate};
@@ -302,8 +302,9 @@ impl Operator for GroupQueryAttention {
             scale: self.scale.unwrap_or(1.0 / (*width as f32).sqrt()),
             softcap: self.softcap,
             mask: Some(mask),
-            causal: None,
+            window: Window::default(),
             lengths: None,
+            without_keys: WithoutKeys::NotANumber,
             precision: ElementType::F32,
         };
         let output = attend(program, Heads { queries, keys, values }, &scoring).output;

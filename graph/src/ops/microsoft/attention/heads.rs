@@ -1,7 +1,7 @@
 //! Attention of heads side by side, as the operators of the domain have it.
 
 use crate::expr::{BinaryOp, ExprBuilder, Index, Scalar, UnaryOp};
-use crate::ops::dot_product_attention::{self, Scoring, attend, merge_heads, split_heads};
+use crate::ops::dot_product_attention::{self, Scoring, Window, WithoutKeys, attend, merge_heads, split_heads};
 use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, broadcast, compose};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType};
@@ -118,8 +118,9 @@ impl Heads {
             scale: self.scale.unwrap_or(1.0 / ((extents.width / self.count) as f32).sqrt()),
             softcap: None,
             mask,
-            causal: self.is_causal.then_some(extents.past),
+            window: if self.is_causal { Window::causal(extents.past) } else { Window::default() },
             lengths: None,
+            without_keys: WithoutKeys::NotANumber,
             precision: if element == ElementType::F64 { element } else { ElementType::F32 },
         };
         let [queries, keys, values] = [queries, keys, values].map(|part| match program.ty(part).shape.len() {
