@@ -3,6 +3,7 @@
 mod cubins;
 mod devices;
 mod host;
+mod reported;
 mod search;
 mod texts;
 mod traces;
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
     devices::add(&mut suite);
     cubins::add(&mut suite);
     host::add(&mut suite);
+    reported::add(&mut suite);
     search::add(&mut suite);
     texts::add(&mut suite);
     traces::add(&mut suite);

@@ -1,0 +1,31 @@
+//! Small models that went wrong somewhere, on every device.
+
+use std::path::{Path, PathBuf};
+
+use warpweave::runtime::session::Device;
+use warpweave_tests::suite::Suite;
+
+use crate::devices::check;
+
+/// As many models lie there at least.
+const FEWEST: usize = 5;
+
+/// A trial a model and device.
+pub fn add(suite: &mut Suite) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("reported");
+    let entries = std::fs::read_dir(&folder).expect("the reported models are there");
+    let paths = entries.map(|entry| entry.expect("a readable folder").path());
+    let mut models: Vec<(PathBuf, PathBuf)> = paths
+        .filter(|path| path.extension().is_some_and(|end| end == "npz"))
+        .map(|arrays| (arrays.with_extension("onnx"), arrays))
+        .collect();
+    models.sort();
+    assert!(models.len() >= FEWEST, "{} reported models are there", models.len());
+    for (path, arrays) in models {
+        let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        for device in [Device::Reference, Device::Host, Device::Emulator, Device::Text] {
+            let (path, arrays) = (path.clone(), arrays.clone());
+            suite.trial(format!("reported {name} on {device}"), move || check(path, arrays, device));
+        }
+    }
+}
