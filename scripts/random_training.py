@@ -408,7 +408,7 @@ def trained(program, folder, own, optimizer, targets, device, steps):
     bundle, saved = folder / "step.weave", folder / "saved.safetensors"
     if targets:
         tool(program, "compile", folder / "model.onnx", "-o", bundle, "--target", targets, "--train", f"loss={own.loss}",
-             "--optimizer", optimizer)
+             "--optimizer", optimizer, "--trainable", "*")
     tool(program, "train", bundle, "--data", folder / "data.npz", "--steps", steps, "--device", device, "--save", saved)
     return tensors(saved)
 

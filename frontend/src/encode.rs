@@ -21,6 +21,11 @@ pub struct StreamedTensor {
     pub bytes: u64,
 }
 
+/// A model as the bytes of its file.
+pub fn encoded(model: &ModelProto) -> Vec<u8> {
+    model.encode_to_vec()
+}
+
 /// Writes a model whose graph has `tensors` as initializers, after those that it holds itself.
 ///
 /// `elements` is called once for every tensor that has bytes, in order, and must write exactly as many as announced.

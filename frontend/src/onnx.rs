@@ -9,6 +9,9 @@ pub struct ModelProto {
     /// Version of the file format.
     #[prost(int64, tag = "1")]
     pub ir_version: i64,
+    /// What has written the model: text, which is not checked.
+    #[prost(bytes = "vec", tag = "2")]
+    pub producer_name: Vec<u8>,
     /// The main graph.
     #[prost(message, optional, tag = "7")]
     pub graph: Option<GraphProto>,

@@ -17,7 +17,7 @@ mod zoo;
 
 pub use error::ModelError;
 pub use info::{Family, ModelInfo, reduced_from};
-pub use model::{Content, Model, Put, Written};
+pub use model::{Content, Model, Put, Written, beginning};
 pub use options::{BuildOptions, Form, Precision, Scale};
 pub use weight::{Element, Weight};
 

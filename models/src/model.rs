@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use warpweave_frontend::encode::{StreamedTensor, write_model};
+use warpweave_frontend::encode::{StreamedTensor, encoded, write_model};
 use warpweave_frontend::onnx::{GraphProto, ModelProto, OperatorSetIdProto, StringStringEntryProto, TensorProto};
 
 use crate::builder::Builder;
@@ -13,6 +13,13 @@ use crate::weight::Weight;
 /// The version of the file format that opset 17 came with.
 const FILE_FORMAT: i64 = 8;
 const OPSET: i64 = 17;
+
+const PRODUCER: &str = "warpweave";
+
+/// How the files of all models begin: with the version of the format and the producer.
+pub fn beginning() -> Vec<u8> {
+    encoded(&ModelProto { ir_version: FILE_FORMAT, producer_name: PRODUCER.into(), ..Default::default() })
+}
 
 /// Bytes of weights above which they lie in a file of their own: the format ends at 2 GiB.
 const INLINE_LIMIT: u64 = (1 << 31) - (1 << 24);
@@ -57,8 +64,13 @@ impl Model {
         let graph =
             GraphProto { node: nodes, name: name.clone(), input: inputs, output: outputs, ..Default::default() };
         let opset = OperatorSetIdProto { domain: String::new(), version: OPSET };
-        let proto =
-            ModelProto { ir_version: FILE_FORMAT, graph: Some(graph), opset_import: vec![opset], ..Default::default() };
+        let proto = ModelProto {
+            ir_version: FILE_FORMAT,
+            producer_name: PRODUCER.into(),
+            graph: Some(graph),
+            opset_import: vec![opset],
+            ..Default::default()
+        };
         Self { name, proto, weights }
     }
 

@@ -12,7 +12,7 @@ use crate::bundle::{dtype, element};
 use crate::new_file;
 
 /// The key of the steps and the model's hash among the metadata; one, for several would stand in any order.
-const TRAINING: &str = "warpweave.training";
+pub const TRAINING: &str = "warpweave.training";
 
 /// What training has made of a model so far.
 #[derive(Clone, PartialEq, Debug, Default)]

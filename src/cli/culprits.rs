@@ -45,7 +45,9 @@ pub fn culprits(error: &CliError) -> Vec<Value> {
         | CliError::Tensor { path, .. }
         | CliError::ArchiveForArray { path, .. }
         | CliError::WrongKind { path, .. }
+        | CliError::Replaced { path, .. }
         | CliError::OutputIsInput { output: path, .. } => vec![file(path)],
+        CliError::LeftOut { target, reason } => vec![reasoned("target", target, reason)],
         CliError::Npz(error) => of_archive(error),
         CliError::Zoo(models::ModelError::Unknown { name, nearest }) => {
             vec![json!({"kind": "model", "name": name, "known": nearest})]

@@ -163,6 +163,22 @@ pub enum CliError {
         /// The input.
         input: PathBuf,
     },
+    /// What would be replaced is somebody else's.
+    #[error("{} is there already, and is no {kind} that warpweave has written; nothing is replaced: name another file", path.display())]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+        /// What was to be written.
+        kind: &'static str,
+    },
+    /// The target that is compiled for by default was left out, and all were asked for.
+    #[error("{target} is left out: {reason}; leave --strict out for a bundle for the host alone")]
+    LeftOut {
+        /// The target.
+        target: String,
+        /// The reason.
+        reason: String,
+    },
     /// Results or peers of a benchmark cannot be used.
     #[error(transparent)]
     Bench(#[from] BenchError),
@@ -382,6 +398,8 @@ impl CliError {
             Self::WrongOutputs(_) => "output",
             Self::WrongKind { .. } => "file-kind",
             Self::OutputIsInput { .. } => "output-is-input",
+            Self::Replaced { .. } => "output-exists",
+            Self::LeftOut { .. } => "left-out",
             Self::Bench(error) => error.code(),
             Self::Lab(_) | Self::LabRun(_) | Self::LabCosts(_) => "lab",
             Self::Fetch(_) => "fetch-cuda",
@@ -445,6 +463,7 @@ impl CliError {
             },
             Self::NoDevice { .. } | Self::Fetch(_) => EXIT_ENVIRONMENT,
             Self::NotFinite { .. } | Self::SpoiltState { .. } => EXIT_CHECK,
+            Self::LeftOut { .. } => EXIT_UNSUPPORTED,
             Self::Interrupted { .. } => EXIT_INTERRUPTED,
             Self::Zoo(_)
             | Self::File { .. }
@@ -461,6 +480,7 @@ impl CliError {
             | Self::WrongOutputs(_)
             | Self::WrongKind { .. }
             | Self::OutputIsInput { .. }
+            | Self::Replaced { .. }
             | Self::Bench(_)
             | Self::Lab(_)
             | Self::LabRun(_)

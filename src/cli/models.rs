@@ -11,6 +11,7 @@ use warpweave::runtime::new_file::NewFile;
 
 use super::error::{CliError, Passed, file_error};
 use super::output::Output;
+use super::output_paths::{self, OutputKind};
 
 /// Arguments of `models`.
 #[derive(Args)]
@@ -90,6 +91,7 @@ fn list(output: &Output) {
 }
 
 fn write(export: &Export, output: &Output) -> Result<(), CliError> {
+    output_paths::check_replaced(&export.output, OutputKind::Model)?;
     let options = BuildOptions {
         batch: export.batch,
         precision: match export.precision {

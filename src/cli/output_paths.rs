@@ -1,10 +1,14 @@
 //! What a command writes is nothing that it reads.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use warpweave::models;
+use warpweave::report;
+use warpweave::runtime::bundle::is_sealed;
+use warpweave::runtime::checkpoint;
 use warpweave::runtime::new_file::NewFile;
 
 use super::error::{CliError, file_error};
@@ -22,6 +26,56 @@ pub fn check(outputs: impl IntoIterator<Item = PathBuf>, inputs: &[PathBuf]) -> 
         if let Some((input, _)) = known.iter().find(|(_, other)| *other == own) {
             return Err(CliError::OutputIsInput { output, input: (*input).clone() });
         }
+    }
+    Ok(())
+}
+
+/// A kind of file that this program writes, and knows by its content.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OutputKind {
+    /// A bundle, by its seal.
+    Bundle,
+    /// A benchmark model, by its producer.
+    Model,
+    /// A page of results, by its generator.
+    Page,
+    /// What training has made, by its metadata.
+    Tensors,
+}
+
+/// Bytes at a file's beginning that say what has written it.
+const BEGINNING: u64 = 64 << 10;
+
+impl OutputKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Bundle => "bundle",
+            Self::Model => "model",
+            Self::Page => "page of results",
+            Self::Tensors => "file of trained tensors",
+        }
+    }
+
+    /// Whether the file at a path is of this kind. An empty one is of every kind.
+    fn is(self, path: &Path) -> io::Result<bool> {
+        let mut beginning = Vec::new();
+        fs::File::open(path)?.take(BEGINNING).read_to_end(&mut beginning)?;
+        let holds = |mark: &str| beginning.windows(mark.len()).any(|part| part == mark.as_bytes());
+        Ok(beginning.is_empty()
+            || match self {
+                Self::Bundle => is_sealed(path)?,
+                Self::Model => beginning.starts_with(&models::beginning()),
+                Self::Page => holds(report::GENERATOR),
+                Self::Tensors => holds(checkpoint::TRAINING),
+            })
+    }
+}
+
+/// Refuses to replace a file that this program has not written, as one of this kind.
+pub fn check_replaced(path: &Path, kind: OutputKind) -> Result<(), CliError> {
+    let is_file = fs::metadata(path).is_ok_and(|found| found.is_file());
+    if is_file && !kind.is(path).map_err(file_error("read", path))? {
+        return Err(CliError::Replaced { path: path.to_owned(), kind: kind.name() });
     }
     Ok(())
 }

@@ -59,9 +59,13 @@ th:first-child, td:first-child { text-align: left; }
 th { color: var(--soft); font-weight: 600; }
 ";
 
+/// What says of a page that this program has written it.
+pub const GENERATOR: &str = "<meta name=\"generator\" content=\"warpweave\">";
+
 /// The whole document.
 pub fn document(results: &[BenchResult], sections: &[Section]) -> String {
     let mut html = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    let _ = writeln!(html, "{GENERATOR}");
     html.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     let _ = writeln!(html, "<title>warpweave measurements</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>");
     let _ = writeln!(html, "<h1>Measurements</h1>\n<p>{}</p>", escape(&origin(results)));

@@ -13,6 +13,8 @@ mod training;
 use crate::bench::BenchResult;
 use chart::Chart;
 
+pub use html::GENERATOR;
+
 /// A page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Page {

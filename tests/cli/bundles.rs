@@ -253,11 +253,11 @@ fn pipes_are_not_opened() {
 fn nothing_is_left_where_a_bundle_cannot_be_written() {
     let folder = Folder::new();
     let path = folder.join("absent/out.weave").display().to_string();
-    fail(2, "bundle-file", &["compile", &model("dlrm", "torchscript.onnx"), "-o", &path, "--target", "host"]);
+    fail(2, "file", &["compile", &model("dlrm", "torchscript.onnx"), "-o", &path, "--target", "host"]);
     assert_eq!(folder.names(), [] as [&str; 0]);
     fs::create_dir(folder.join("out.weave")).expect("a folder can be made");
     let path = folder.join("out.weave").display().to_string();
-    fail(2, "bundle-file", &["compile", &model("dlrm", "torchscript.onnx"), "-o", &path, "--target", "host"]);
+    fail(2, "file", &["compile", &model("dlrm", "torchscript.onnx"), "-o", &path, "--target", "host"]);
     assert_eq!(folder.names(), ["out.weave"]);
 }
 

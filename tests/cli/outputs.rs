@@ -80,7 +80,7 @@ fn what_is_no_file_is_not_replaced() {
     let pipe = folder.join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().is_ok_and(|status| status.success()));
     for (code, arguments) in [
-        ("bundle-file", "compile @rows.onnx -o @pipe --batch 2 --target host"),
+        ("file", "compile @rows.onnx -o @pipe --batch 2 --target host"),
         ("file", "models export alexnet --reduced -o @pipe"),
         ("file", "models export alexnet --reduced -o @."),
     ] {
@@ -120,7 +120,7 @@ fn short_of_space(arguments: &[String]) -> Output {
 #[test]
 fn a_file_that_cannot_be_finished_leaves_what_was_there() {
     let folder = Folder::new();
-    fs::write(folder.join("model.onnx"), "an older one").expect("the file can be written");
+    fs::write(folder.join("model.onnx"), warpweave::models::beginning()).expect("the file can be written");
     let before = contents(&folder);
     let output = short_of_space(&placed(&folder, "models export alexnet --reduced -o @model.onnx"));
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -169,4 +169,61 @@ fn a_result_that_cannot_be_printed_is_an_error_unless_its_reader_has_gone() {
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success() && !errors.contains("error"), "{arguments:?}: {errors}");
     }
+}
+
+#[test]
+fn only_files_of_the_same_kind_are_replaced() {
+    let folder = Folder::new();
+    open_batch(&folder);
+    let own = |arguments: &str| {
+        let arguments = placed(&folder, arguments);
+        succeed(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let compile = "compile @rows.onnx --batch 2 --target host -o";
+    let bench = own("bench @rows.onnx --batch 2 --device host --warmup-ms 1");
+    fs::write(folder.join("results.json"), bench.to_string()).expect("the folder can be written");
+    let writers = [compile, "models export dlrm --reduced -o", "report @results.json -o"];
+    for (number, command) in writers.into_iter().enumerate() {
+        let mine = folder.join("mine.npy");
+        fs::write(&mine, "somebody else's").expect("the folder can be written");
+        let message = fail_in(&folder, "output-exists", &format!("{command} @mine.npy"));
+        assert!(message.contains("mine.npy") && message.contains("name another file"), "{message}");
+        assert_eq!(fs::read(&mine).ok().as_deref(), Some(&b"somebody else's"[..]), "{command}");
+        for _ in 0..2 {
+            own(&format!("{command} @own{number}"));
+        }
+    }
+    fail_in(&folder, "output-exists", &format!("{compile} @own1"));
+    fail_in(&folder, "output-exists", "models export dlrm --reduced -o @own0");
+}
+
+#[test]
+fn an_array_is_no_folder_of_outputs() {
+    let folder = Folder::new();
+    open_batch(&folder);
+    let message = fail_in(&folder, "usage", "run @rows.onnx --batch 2 --device host --output @o.npy");
+    assert!(message.contains("o.npy") && message.contains(".npz"), "{message}");
+    assert!(!folder.join("o.npy").exists());
+}
+
+#[test]
+fn a_gpu_that_is_left_out_is_said_at_the_end_or_fails() {
+    let folder = Folder::new();
+    open_batch(&folder);
+    let arguments = placed(&folder, "compile @rows.onnx --batch 2 -o @out.weave");
+    let without = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warpweave"));
+        // A folder that has no NVRTC, in place of all where one might be.
+        command.args(&arguments).args(more).env("WARPWEAVE_CUDA_DIR", folder.join("none"));
+        command.output().expect("the binary can be started")
+    };
+    let found = without(&[]);
+    let out = String::from_utf8_lossy(&found.stdout).into_owned();
+    let last = out.lines().last().unwrap_or_default();
+    assert!(found.status.success() && last.contains("sm_90a: left out, the bundle is for the host alone: "), "{out}");
+    fs::remove_file(folder.join("out.weave")).expect("there is a bundle");
+    let strict = without(&["--strict"]);
+    let errors = String::from_utf8_lossy(&strict.stderr).into_owned();
+    assert!(strict.status.code() == Some(3) && errors.contains("error[left-out]"), "{errors}");
+    assert!(!folder.join("out.weave").exists());
 }

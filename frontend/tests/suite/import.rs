@@ -258,7 +258,7 @@ fn unsupported_types_are_listed_with_the_nodes() {
 
 #[test]
 fn old_and_new_operator_sets_are_refused_by_name() {
-    for opset in [0, 28, 99] {
+    for opset in [0, 29, 99] {
         let model = model(opset, vec![value("x", F32, &["2"])], vec![], vec![relu(&["x"], &["y"])], &["y"]);
         check(&refused(&model, &defaults()), "model-unsupported", &["outside the supported"]);
     }

@@ -136,7 +136,7 @@ pub fn model(
         sparse_initializer: Vec::new(),
     };
     let opset_import = vec![OperatorSetIdProto { domain: String::new(), version: opset }];
-    ModelProto { ir_version: 8, graph: Some(graph), opset_import, functions: Vec::new() }
+    ModelProto { ir_version: 8, graph: Some(graph), opset_import, ..Default::default() }
 }
 
 /// The graph of a model without folder.

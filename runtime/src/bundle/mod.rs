@@ -44,7 +44,7 @@ pub use manifest::{
 };
 pub use name::{BundleTarget, EntryName, UnknownEntry};
 pub use plan::TargetPlan;
-pub use read::{Bundle, file_hash, is_bundle};
+pub use read::{Bundle, file_hash, is_bundle, is_sealed};
 pub use references::{FileRecord, PlaceRecord, References, WeightFile};
 pub use seal::seal;
 pub use training::{ClassesRecord, StateRecord, StateRole, TrainingRecord};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -50,6 +50,18 @@ pub fn is_bundle(path: &Path) -> Result<bool, BundleError> {
     let read = open_regular(path).and_then(|file| file.take(4).read_to_end(&mut magic));
     read.map_err(|source| BundleError::File { action: "read", path: path.to_owned(), source })?;
     Ok(magic == LOCAL_HEADER_MAGIC)
+}
+
+/// Whether the file begins as a bundle does and ends with a seal, of whatever it may be.
+pub fn is_sealed(path: &Path) -> io::Result<bool> {
+    let mut file = open_regular(path)?;
+    let (mut magic, mut end) = (Vec::new(), Vec::new());
+    Read::by_ref(&mut file).take(4).read_to_end(&mut magic)?;
+    let seal = blake3::OUT_LEN * 2;
+    let start = file.metadata()?.len().saturating_sub(seal as u64);
+    file.seek(SeekFrom::Start(start))?;
+    file.read_to_end(&mut end)?;
+    Ok(magic == LOCAL_HEADER_MAGIC && end.len() == seal && end.iter().all(u8::is_ascii_hexdigit))
 }
 
 /// BLAKE3 of a whole file, in hexadecimal digits: how a manifest names its model.
@@ -341,7 +353,7 @@ fn load(file: &mut File, name: EntryName, span: EntrySpan) -> Result<Vec<u8>, Bu
     Ok(bytes)
 }
 
-fn hash(file: &mut File, span: EntrySpan) -> std::io::Result<blake3::Hash> {
+fn hash(file: &mut File, span: EntrySpan) -> io::Result<blake3::Hash> {
     file.seek(SeekFrom::Start(span.start))?;
     let mut hasher = blake3::Hasher::new();
     let mut chunk = vec![0; CHUNK_BYTES];

@@ -30,7 +30,7 @@ use crate::cli::arguments::training::TrainingArguments;
 use crate::cli::diagnostic::Diagnostic;
 use crate::cli::error::{CliError, Passed, file_error};
 use crate::cli::output::{Output, Progress, write_file};
-use crate::cli::output_paths;
+use crate::cli::output_paths::{self, OutputKind};
 
 /// Arguments of `compile`.
 #[derive(Args)]
@@ -48,6 +48,9 @@ pub struct Arguments {
     /// program that which is predicted to make it fastest
     #[arg(long, value_enum, default_value_t = Runs::Auto)]
     backend: Runs,
+    /// Fail where the GPU that is compiled for unless --target is given would be left out
+    #[arg(long, conflicts_with = "target")]
+    strict: bool,
     #[command(flatten)]
     import: ImportArguments,
     #[command(flatten)]
@@ -161,7 +164,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     let bundle = bundle_path(arguments)?;
     let (arch, timings) = (arguments.search.arch()?, arguments.search.timings()?);
-    let (targets, nvrtc) = targets(arguments, output)?;
+    let Chosen { targets, nvrtc, without_gpu } = targets(arguments, output)?;
     if timings.is_some() && targets == [BundleTarget::Host] {
         let text = "--timings prices kernels of GPUs, and none is compiled for; add one to --target, such as sm_90a";
         return Err(CliError::Usage(text.to_owned()));
@@ -186,12 +189,14 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let mut maker = Maker::new(arguments, &build, nvrtc.as_ref(), &progress, output);
     let compiler = compiler.as_ref().map(|compiler| compiler as &dyn DeviceCompiler);
     write_bundle::<CliError>(&build, &request, compiler, &mut maker)?;
-    let Maker { records, left_out, .. } = maker;
+    let Maker { records, left_out, mut reasons, .. } = maker;
     drop(progress);
+    reasons.extend(without_gpu);
     let bytes = std::fs::metadata(&bundle).map_err(file_error("read", &bundle))?.len();
     let seconds = start.elapsed().as_secs_f64();
     let path = bundle.display().to_string();
     let text = summary(&path, bytes, seconds, &records);
+    let text = reasons.iter().fold(text, |text, reason| text + "  " + reason + "\n");
     let value = json!({
         "bundle": path, "bytes": bytes, "seconds": seconds, "import_seconds": import.as_secs_f64(),
         "statements": build.model.program.statements.len(), "targets": records,
@@ -225,6 +230,10 @@ fn check_outputs(
     files.extend(arguments.search.files());
     files.extend(arguments.import.inputs.files());
     output_paths::check(bundle.map(Path::to_owned), &files)?;
+    if let Some(bundle) = bundle {
+        output_paths::check_replaced(bundle, OutputKind::Bundle)?;
+        output_paths::check_writable(bundle)?;
+    }
     let names = targets.iter().flat_map(|target| arguments.emit.iter().map(|level| level.file(*target)));
     let names = names.chain(arguments.emit.contains(&Emit::Program).then(|| HOST_PROGRAM.to_owned()));
     output_paths::check_folder(arguments.emit_dir.as_deref(), names, &files)
@@ -242,6 +251,8 @@ struct Maker<'m> {
     records: Vec<Value>,
     /// Targets that nobody asked for and that cannot be compiled for.
     left_out: Vec<Value>,
+    /// The same for people.
+    reasons: Vec<String>,
 }
 
 impl<'m> Maker<'m> {
@@ -253,7 +264,7 @@ impl<'m> Maker<'m> {
         output: &'m Output,
     ) -> Self {
         let (phases, records, left_out) = (PhaseTimes::default(), Vec::new(), Vec::new());
-        Self { arguments, build, nvrtc, progress, output, phases, records, left_out }
+        Self { arguments, build, nvrtc, progress, output, phases, records, left_out, reasons: Vec::new() }
     }
 }
 
@@ -294,8 +305,14 @@ impl Watcher<CliError> for Maker<'_> {
         if target == BundleTarget::Host || !self.arguments.target.is_empty() {
             return Err(error);
         }
+        let reason = error.to_string();
+        if self.arguments.strict {
+            return Err(CliError::LeftOut { target: target.to_string(), reason });
+        }
         self.phases = PhaseTimes::default();
-        self.output.warning(&format!("{target} is left out, the bundle is for the host alone: {error}"));
+        self.output.warning(&format!("{target} is left out, the bundle is for the host alone: {reason}"));
+        let folded = reason.lines().next().unwrap_or_default();
+        self.reasons.push(format!("{target}: left out, the bundle is for the host alone: {folded}"));
         self.left_out.push(json!({ "target": target.to_string(), "error": Diagnostic::of(&error).value() }));
         Ok(())
     }
@@ -395,24 +412,35 @@ fn summary(path: &str, bytes: u64, seconds: f64, records: &[Value]) -> String {
 }
 
 /// What to compile for, and with what.
-fn targets(arguments: &Arguments, output: &Output) -> Result<(Vec<BundleTarget>, Option<Nvrtc>), CliError> {
+struct Chosen {
+    targets: Vec<BundleTarget>,
+    nvrtc: Option<Nvrtc>,
+    /// Why the default GPU is not among them, though nobody chose.
+    without_gpu: Option<String>,
+}
+
+fn targets(arguments: &Arguments, output: &Output) -> Result<Chosen, CliError> {
     if arguments.target.is_empty() {
-        return Ok(match Nvrtc::locate() {
+        return match Nvrtc::locate() {
             Ok(nvrtc) => {
                 output.note(&format!("compiling for host and {DEFAULT_TARGET}; choose with --target"));
-                (vec![BundleTarget::Host, BundleTarget::Gpu(DEFAULT_TARGET)], Some(nvrtc))
+                let targets = vec![BundleTarget::Host, BundleTarget::Gpu(DEFAULT_TARGET)];
+                Ok(Chosen { targets, nvrtc: Some(nvrtc), without_gpu: None })
+            }
+            Err(error) if arguments.strict => {
+                Err(CliError::LeftOut { target: DEFAULT_TARGET.to_string(), reason: error.to_string() })
             }
             Err(error) => {
-                output.note(&format!("compiling for host alone: {error}"));
-                (vec![BundleTarget::Host], None)
+                let reason = format!("{DEFAULT_TARGET}: left out, the bundle is for the host alone: {error}");
+                Ok(Chosen { targets: vec![BundleTarget::Host], nvrtc: None, without_gpu: Some(reason) })
             }
-        });
+        };
     }
     let mut targets = arguments.target.clone();
     targets.sort();
     targets.dedup();
     let gpu = targets.iter().any(|target| *target != BundleTarget::Host);
-    Ok((targets, if gpu { Some(Nvrtc::locate()?) } else { None }))
+    Ok(Chosen { targets, nvrtc: if gpu { Some(Nvrtc::locate()?) } else { None }, without_gpu: None })
 }
 
 fn describe(phase: BuildPhase) -> String {

@@ -92,6 +92,10 @@ fn check_outputs(arguments: &Arguments, source: &Source) -> Result<(), CliError>
             output_paths::check([path.clone()], &files)?;
             output_paths::check_writable(path)
         }
+        Some(path) if path.extension().is_some_and(|extension| extension == "npy") && !path.is_dir() => {
+            let text = format!("{} is no folder: name one, or an archive that ends in .npz", path.display());
+            Err(CliError::Usage(text))
+        }
         Some(folder) => {
             let names = (0..source.signature().outputs.len()).map(file_name);
             output_paths::check_folder(Some(folder), names, &files)?;

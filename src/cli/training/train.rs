@@ -23,7 +23,7 @@ use crate::cli::arguments::program::parse_threads;
 use crate::cli::error::{CliError, Passed, file_error};
 use crate::cli::interrupt::{self, Steps};
 use crate::cli::output::{Output, Progress, write_file};
-use crate::cli::output_paths;
+use crate::cli::output_paths::{self, OutputKind};
 
 /// Arguments of `train`.
 #[derive(Args)]
@@ -123,6 +123,7 @@ fn check_outputs(arguments: &Arguments) -> Result<(), CliError> {
     output_paths::check(arguments.save.clone(), &inputs)?;
     output_paths::check_folder(arguments.output.as_deref(), [PICTURE], &inputs)?;
     if let Some(path) = &arguments.save {
+        output_paths::check_replaced(path, OutputKind::Tensors)?;
         output_paths::check_writable(path)?;
     }
     let Some(folder) = &arguments.output else { return Ok(()) };

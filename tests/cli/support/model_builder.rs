@@ -83,7 +83,7 @@ pub fn write_with(
     let name = "built".to_owned();
     let graph = GraphProto { node, name, initializer, input: inputs, output: outputs, ..GraphProto::default() };
     let opset_import = vec![OperatorSetIdProto { domain: String::new(), version: 17 }];
-    let model = ModelProto { ir_version: 8, graph: Some(graph), opset_import, functions: Vec::new() };
+    let model = ModelProto { ir_version: 8, graph: Some(graph), opset_import, ..Default::default() };
     let path = folder.join(file);
     let mut out = File::create(&path).expect("the file can be written");
     write_model(&model, &[], &mut out, |_, _| Ok(())).expect("the model can be written");
