@@ -93,7 +93,7 @@ def huge():
             used = {given for one in nodes for given in one.input}
             own = [(key, value) for key, value in constants if key in used]
             yield f"{name} to {extent}", model(nodes, [declared("x", [1])], open_output, own), None
-    yield "rank 9", model([node("Relu", ["x"], ["y"])], [declared("x", [1] * 9)], open_output), "rank 9"
+    yield "rank 17", model([node("Relu", ["x"], ["y"])], [declared("x", [1] * 17)], open_output), "rank 17"
     yield "rank 10,000", model([node("Relu", ["x"], ["y"])], [declared("x", [1] * 10_000)], open_output), "rank 10000"
     weights = model([node("Add", ["x", "w"], ["y"])], [declared("x", [1])], open_output, [("w", numpy.ones(1, numpy.float32))])
     for dims in ([1 << 40], [1 << 31, 1 << 31, 1 << 31], [-1], [1] * 20):
