@@ -22,6 +22,8 @@ ROWS = [[3.0, 1.0, 3.0, 2.0], [0.0, 0.0, 0.0, 0.0]]
 WITH_ZEROS = [[0.0, 2.0, 3.0], [0.0, 0.0, 4.0], [1.0, 2.0, 3.0]]
 WINDOWS = [[[1.0, 1.0, 1.0, 0.0], [0.0, 2.0, 2.0, 2.0]]]
 
+NORMED = [[[0.0, 0.0, 3.0, 4.0], [0.0, 2.0, 0.0, 0.0]]]
+
 # At centres of pixels, at edges, and beyond them.
 PIXELS = [[[[[1.0, 2.0], [4.0, 8.0]]]], [[[[0.5, 0.5], [1.0, 0.0], [-0.5, -0.5], [0.0, 0.0]]]]]
 
@@ -61,6 +63,8 @@ CASES = [
     ("ReduceProd", "{axes = ints [1], keepdims = int 0}", [WITH_ZEROS], lambda x: torch.prod(x, 1)),
     ("ReduceLogSum", "{axes = ints [1], keepdims = int 0}", [ROWS], lambda x: torch.log(torch.sum(x, 1))),
     ("MaxPool", "{kernel_shape = ints [2], strides = ints [1]}", [WINDOWS], lambda x: F.max_pool1d(x, 2, 1)),
+    ("LpPool", "{kernel_shape = ints [2], strides = ints [2], p = int 2}", [NORMED], lambda x: F.lp_pool1d(x, 2, 2)),
+    ("LpPool", "{kernel_shape = ints [2], strides = ints [2], p = int 1}", [NORMED], lambda x: F.lp_pool1d(x, 1, 2)),
     ("GlobalMaxPool", "", [WINDOWS], lambda x: F.adaptive_max_pool1d(x, 1)),
     ("Floor", "", [[0.5, 1.0, -1.5]], torch.floor),
     ("Ceil", "", [[0.5, 1.0, -1.5]], torch.ceil),

@@ -21,7 +21,7 @@ pub struct StreamedTensor {
     pub bytes: u64,
 }
 
-/// A model as the bytes of its file.
+/// Serialises a model that holds its tensors, as Protocol Buffers.
 pub fn encoded(model: &ModelProto) -> Vec<u8> {
     model.encode_to_vec()
 }

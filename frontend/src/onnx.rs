@@ -9,7 +9,7 @@ pub struct ModelProto {
     /// Version of the file format.
     #[prost(int64, tag = "1")]
     pub ir_version: i64,
-    /// What has written the model: text, which is not checked.
+    /// The name of the tool that wrote the model; bytes, since exporters write text that is not UTF-8.
     #[prost(bytes = "vec", tag = "2")]
     pub producer_name: Vec<u8>,
     /// The main graph.

@@ -163,20 +163,20 @@ pub enum CliError {
         /// The input.
         input: PathBuf,
     },
-    /// What would be replaced is somebody else's.
+    /// The output is a file of another kind, or of another program.
     #[error("{} is there already, and is no {kind} that warpweave has written; nothing is replaced: name another file", path.display())]
     Replaced {
-        /// The file.
+        /// The existing file, which stays as it is.
         path: PathBuf,
-        /// What was to be written.
+        /// The kind of file that the command writes, as a noun.
         kind: &'static str,
     },
-    /// The target that is compiled for by default was left out, and all were asked for.
+    /// `compile --strict` cannot compile for the default target.
     #[error("{target} is left out: {reason}; leave --strict out for a bundle for the host alone")]
     LeftOut {
-        /// The target.
+        /// The default target, such as `sm_90a`.
         target: String,
-        /// The reason.
+        /// The message of the error for which it is left out.
         reason: String,
     },
     /// Results or peers of a benchmark cannot be used.
@@ -207,16 +207,16 @@ pub enum CliError {
         /// Where the first such value was found.
         first: String,
     },
-    /// A training run ended with weights that have values that are infinite or no numbers, after finite losses.
+    /// The last step of a training run, whose loss is finite, leaves infinities or NaN in a state.
     #[error(
         "after step {step} the tensor `{}` has values that are infinite or no numbers, though its losses are finite; nothing is \
          saved: lower the learning rate, clip gradients with compile --clip-norm, or take fewer steps",
         legible(name)
     )]
     SpoiltState {
-        /// The last step, from 1.
+        /// The number of the last step, from 1.
         step: u64,
-        /// The tensor.
+        /// The first such state by name: a weight, a statistic, or an optimizer's tensor.
         name: String,
     },
     /// Somebody has ended a training run.

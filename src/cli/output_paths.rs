@@ -30,20 +30,20 @@ pub fn check(outputs: impl IntoIterator<Item = PathBuf>, inputs: &[PathBuf]) -> 
     Ok(())
 }
 
-/// A kind of file that this program writes, and knows by its content.
+/// A kind of file that this program writes and recognises by its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OutputKind {
-    /// A bundle, by its seal.
+    /// A bundle, which ends with a seal.
     Bundle,
-    /// A benchmark model, by its producer.
+    /// A benchmark model, which begins with its producer's name.
     Model,
-    /// A page of results, by its generator.
+    /// A page of results, whose head names its generator.
     Page,
-    /// What training has made, by its metadata.
+    /// Trained tensors, whose metadata have this program's key.
     Tensors,
 }
 
-/// Bytes at a file's beginning that say what has written it.
+/// The number of leading bytes in which a file's mark is looked for.
 const BEGINNING: u64 = 64 << 10;
 
 impl OutputKind {

@@ -23,15 +23,14 @@ types that are not here.
 const NOTES: &str = "
 ## Where others differ
 
-- `Attention`: opsets 23 and 24 have the meaning of onnx 1.23, which corrected their texts. Where `nonpad_kv_seqlen` is given, the last
-  query stands at the last key that counts, for `is_causal` and for windows. A query to which no key counts gives 0, and has weights
-  of 0. By onnx 1.22 the first query stood at the first key, and such a query gave NaN.
-- Of ONNX's node tests of `Attention` in halves, three are missed by two units of the last place. Their values come from NumPy, which
-  rounds every step of the softmax to a half; here only tensors are rounded.
+- `Attention`: opsets 23 and 24 follow onnx 1.23, which corrected their texts. `nonpad_kv_seqlen` gives the number of valid keys, and
+  `is_causal` and windows align the last query with the last valid key. A query whose keys are all masked gives 0, with weights of 0.
+  In onnx 1.22 the first query was aligned with the first key, and a masked query gave NaN.
+- Three of ONNX's node tests of `Attention` in half precision fail by two units in the last place. NumPy computed their outputs and
+  rounded every step of the softmax to half precision. Here only tensors are rounded.
 - `BitShift` shifts signed integers in every opset, as opset 28 does.
-- `Cast` of a floating-point value beyond the range of an integer type, which ONNX leaves open: the nearest integer of the type, at
-  32 bits and then wrapped for types of fewer than 8, and 0 for NaN. GPUs do so too. ONNX Runtime on x86-64 gives the smallest
-  integer of 32 or 64 bits for all of them, and what is left of that for narrower types; NumPy does what the compiler does.
+- `Cast` to an integer type saturates, and NaN gives 0, as on a GPU. Types of fewer than 8 bits saturate at 32 bits and wrap from there.
+  ONNX leaves values out of range open. ONNX Runtime on x86-64 gives the smallest value of int32 and int64, and wraps at 8 bits.
 ";
 
 /// The file `docs/operators.md`.

@@ -184,11 +184,11 @@ fn only_files_of_the_same_kind_are_replaced() {
     fs::write(folder.join("results.json"), bench.to_string()).expect("the folder can be written");
     let writers = [compile, "models export dlrm --reduced -o", "report @results.json -o"];
     for (number, command) in writers.into_iter().enumerate() {
-        let mine = folder.join("mine.npy");
-        fs::write(&mine, "somebody else's").expect("the folder can be written");
-        let message = fail_in(&folder, "output-exists", &format!("{command} @mine.npy"));
-        assert!(message.contains("mine.npy") && message.contains("name another file"), "{message}");
-        assert_eq!(fs::read(&mine).ok().as_deref(), Some(&b"somebody else's"[..]), "{command}");
+        let other = folder.join("other.npy");
+        fs::write(&other, "an array").expect("the folder can be written");
+        let message = fail_in(&folder, "output-exists", &format!("{command} @other.npy"));
+        assert!(message.contains("other.npy") && message.contains("name another file"), "{message}");
+        assert_eq!(fs::read(&other).ok().as_deref(), Some(&b"an array"[..]), "{command}");
         for _ in 0..2 {
             own(&format!("{command} @own{number}"));
         }

@@ -11,14 +11,15 @@ use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType, ValueType};
 
 /// Attention of queries over keys and values, each `[N, heads, length, width]` or `[N, length, heads · width]`. It
-/// may have a mask, the keys and values of earlier steps before these, or the number of keys that count. Where the
-/// last key that counts stands, there stands the last query, for what is causal and for windows. A query to which no
-/// key counts gives 0. The outputs are the sums, all keys, all values, and the scores at one of four moments.
+/// may have a mask, the keys and values of earlier steps before these, or the number of valid keys of each element of
+/// the batch. That number aligns causal masks and windows: the last query has the position of the last valid key. A
+/// query whose keys are all masked gives 0. The outputs are the sums, all keys, all values, and the scores at one of
+/// four moments.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Attention {
     scale: Option<f32>,
     causal: bool,
-    /// How many keys before and behind its own a query sees, if that is limited.
+    /// The most keys before and after a query's position that it attends to; `None` for no limit.
     window: [Option<usize>; 2],
     query_heads: Option<usize>,
     key_heads: Option<usize>,
@@ -27,7 +28,7 @@ pub struct Attention {
     scores: Scores,
 }
 
-/// No tensor has as many keys: a window of so many is no limit.
+/// Windows of this size or more are no limit: no tensor has as many keys.
 const FARTHEST: usize = 1 << 40;
 
 /// The moment at which the scores are the fourth output.

@@ -11,20 +11,23 @@ use crate::types::{TensorType, ValueType};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DepthToSpace {
     block: i64,
-    place: Place,
+    offset: BlockOffset,
 }
 
-/// Which part of a channel the place in a block is.
+/// How a channel's index splits into an offset in a block and the index of a smaller channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
-    /// The outer part: mode `DCR`.
+pub enum BlockOffset {
+    /// The offset in the block is the quotient: `DCR`, depth, column, row.
     Outer,
-    /// The inner part: mode `CRD`.
+    /// The offset in the block is the remainder: `CRD`, column, row, depth.
     Inner,
 }
 
-impl Place {
-    /// Takes the mode.
+impl BlockOffset {
+    /// Reads ONNX's attribute `mode`, which is `DCR` unless given.
+    ///
+    /// # Errors
+    /// If the mode is neither `DCR` nor `CRD`.
     pub fn of(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         match attributes.string("mode")?.as_deref() {
             None | Some("DCR") => Ok(Self::Outer),
@@ -33,7 +36,7 @@ impl Place {
         }
     }
 
-    /// The mode.
+    /// The value of the attribute `mode`.
     pub fn mode(self) -> &'static str {
         match self {
             Self::Outer => "DCR",
@@ -61,11 +64,11 @@ impl Operator for DepthToSpace {
     const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        Ok(Self { block: block(attributes)?, place: Place::of(attributes)? })
+        Ok(Self { block: block(attributes)?, offset: BlockOffset::of(attributes)? })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        vec![("blocksize", Attribute::Int(self.block)), ("mode", Attribute::String(self.place.mode().to_owned()))]
+        vec![("blocksize", Attribute::Int(self.block)), ("mode", Attribute::String(self.offset.mode().to_owned()))]
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
@@ -90,9 +93,9 @@ impl Operator for DepthToSpace {
             let ranges = |axis: AxisId| Range { minimum: 0, maximum: (extent(axis) as i64 - 1).max(0) };
             let [row, column] = [axes[2], axes[3]].map(Index::axis);
             let part = row.modulo(self.block, &ranges).times(self.block).add(&column.modulo(self.block, &ranges));
-            let channel = match self.place {
-                Place::Inner => Index::axis(axes[1]).times(self.block * self.block).add(&part),
-                Place::Outer => part.times(output[1] as i64).add(&Index::axis(axes[1])),
+            let channel = match self.offset {
+                BlockOffset::Inner => Index::axis(axes[1]).times(self.block * self.block).add(&part),
+                BlockOffset::Outer => part.times(output[1] as i64).add(&Index::axis(axes[1])),
             };
             let (row, column) = (row.floor_div(self.block, &ranges), column.floor_div(self.block, &ranges));
             vec![Index::axis(axes[0]), channel, row, column]

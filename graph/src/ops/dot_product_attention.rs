@@ -28,40 +28,40 @@ pub struct Scoring {
     /// A mask that broadcasts to `[N, H, S, T]` and may end before T: truth values that say which keys count, or numbers that
     /// are added. Keys behind its end do not count.
     pub mask: Option<TensorId>,
-    /// The keys that a query sees, by their places.
+    /// The keys that a query attends to, by their positions.
     pub window: Window,
-    /// How many keys of each element of the batch count.
+    /// The number of valid keys of each element of the batch.
     pub lengths: Option<TensorId>,
-    /// What a query without any key gives.
+    /// The output of a query whose keys are all masked.
     pub without_keys: WithoutKeys,
     /// The type in which the softmax is computed.
     pub precision: ElementType,
 }
 
-/// Keys around a query's own place, which a key of the same place as the query has.
+/// A sliding window of keys around each query's position.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Window {
-    /// Where the queries stand.
+    /// The positions of the queries.
     pub origin: Origin,
-    /// How many keys before its place a query sees, if that is limited.
+    /// The most keys before its position that a query attends to; `None` for no limit.
     pub before: Option<usize>,
-    /// How many keys behind its place a query sees, if that is limited.
+    /// The most keys after its position that a query attends to; `None` for no limit.
     pub behind: Option<usize>,
 }
 
 impl Window {
-    /// All keys up to a query's own place, where so many come before the first query's.
+    /// The causal window of queries that follow `past` cached keys.
     pub fn causal(past: usize) -> Self {
         Self { origin: Origin::Behind(past), before: None, behind: Some(0) }
     }
 }
 
-/// The place of the first query among the keys.
+/// The position of the first query among the keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// Behind so many keys.
+    /// After this number of keys.
     Behind(usize),
-    /// So that the last query stands at the last key that counts, by [`Scoring::lengths`].
+    /// The last query is at the last valid key, by [`Scoring::lengths`].
     LastAtLength,
 }
 
@@ -71,12 +71,12 @@ impl Default for Origin {
     }
 }
 
-/// What a query to which no key counts gives.
+/// The output of a query whose keys are all masked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WithoutKeys {
-    /// NaN, as a softmax of nothing is.
+    /// NaN, as the softmax of infinities is.
     NotANumber,
-    /// 0, with weights of 0.
+    /// 0; the weights are 0, too.
     Zero,
 }
 
@@ -118,7 +118,7 @@ pub fn attend(program: &mut ProgramBuilder, heads: Heads, scoring: &Scoring) -> 
         let output = sums(program, weights, heads.values);
         return Attended { products, bounded, masked, weights, output };
     };
-    // Scores of 0 have a softmax, and so gradients that are numbers.
+    // The softmax of finite scores, unlike that of −∞ alone, has finite gradients.
     let finite = where_seen(program, seen, masked);
     let weights = softmax(program, finite);
     let output = sums(program, weights, heads.values);
@@ -173,7 +173,7 @@ fn sums(program: &mut ProgramBuilder, weights: TensorId, values: TensorId) -> Te
     program.compute(expr, &[weights, values])
 }
 
-/// A tensor `[N, H, S, ·]` with 0 for queries that see no key.
+/// A tensor `[N, H, S, ·]` with 0 for queries whose keys are all masked.
 fn where_seen(program: &mut ProgramBuilder, seen: TensorId, of: TensorId) -> TensorId {
     let [seen_ty, ty] = [seen, of].map(|tensor| program.ty(tensor).clone());
     let mut expr = ExprBuilder::new();
@@ -187,7 +187,7 @@ fn where_seen(program: &mut ProgramBuilder, seen: TensorId, of: TensorId) -> Ten
     program.compute(expr, &[seen, of])
 }
 
-/// Which keys count for which queries, and what is added to their scores.
+/// The attention bias: masks of keys by query, and the numbers that are added to scores.
 struct Bias<'s> {
     /// `[N, H, S, T]`.
     shape: Shape,
@@ -196,15 +196,15 @@ struct Bias<'s> {
 
 /// The parts of a bias in an expression over axes of batch, heads, queries and keys.
 struct Parts {
-    /// The mask's value, and its type.
+    /// The element of [`Scoring::mask`] and its type.
     mask: Option<(Scalar, ElementType)>,
-    /// Conditions that all hold where a key counts.
+    /// The conditions under which a key is not masked, all of which must hold.
     counts: Vec<Scalar>,
     operands: Vec<TensorId>,
 }
 
 impl Bias<'_> {
-    /// The scores with −∞ where a key does not count for a query.
+    /// The biased scores: −∞ where a key is masked.
     fn masked(&self, program: &mut ProgramBuilder, scores: TensorId) -> TensorId {
         let ty = program.ty(scores).clone();
         let mut expr = ExprBuilder::new();
@@ -226,8 +226,8 @@ impl Bias<'_> {
         program.compute(expr.map(ty.element, body), &operands)
     }
 
-    /// Whether any key counts for a query, of extent 1 where that is the same for all; none where it always does or where
-    /// nothing is to be done about it.
+    /// Truth values that broadcast to `[N, H, S, 1]`: whether a query has a key that is not masked. `None` if every query has
+    /// one, or if queries without one give NaN.
     fn seen(&self, program: &mut ProgramBuilder) -> Option<TensorId> {
         let Scoring { mask, window, lengths, without_keys, .. } = *self.scoring;
         let &[_, _, length, keys] = &self.shape[..] else { unreachable!("scores have four dimensions") };
@@ -294,7 +294,7 @@ impl Bias<'_> {
         }
         match (window.origin, length) {
             (Origin::Behind(past), _) => {
-                // How far a key stands before a query's place.
+                // The query's position minus the key's.
                 let before = Index::axis(query).plus(past as i64).add(&Index::axis(key).times(-1));
                 let most = window.before.map_or(i64::MAX / 2, |most| most as i64);
                 let least = window.behind.map_or(i64::MIN / 2, |most| -(most as i64));

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::depth_to_space::{Place, block, image};
+use super::depth_to_space::{BlockOffset, block, image};
 use super::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator, movement};
 use crate::expr::{AxisId, Index, Range};
 use crate::program::{ProgramBuilder, TensorId};
@@ -13,7 +13,7 @@ use crate::types::{TensorType, ValueType};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SpaceToDepth {
     block: i64,
-    place: Place,
+    offset: BlockOffset,
 }
 
 impl Operator for SpaceToDepth {
@@ -21,11 +21,11 @@ impl Operator for SpaceToDepth {
     const INPUTS: RangeInclusive<usize> = 1..=1;
 
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
-        Ok(Self { block: block(attributes)?, place: Place::of(attributes)? })
+        Ok(Self { block: block(attributes)?, offset: BlockOffset::of(attributes)? })
     }
 
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
-        vec![("blocksize", Attribute::Int(self.block)), ("mode", Attribute::String(self.place.mode().to_owned()))]
+        vec![("blocksize", Attribute::Int(self.block)), ("mode", Attribute::String(self.offset.mode().to_owned()))]
     }
 
     fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
@@ -49,9 +49,9 @@ impl Operator for SpaceToDepth {
             let extent = |axis: AxisId| axes.iter().position(|&known| known == axis).map_or(1, |at| output[at]);
             let ranges = |axis: AxisId| Range { minimum: 0, maximum: (extent(axis) as i64 - 1).max(0) };
             let channel = Index::axis(axes[1]);
-            let (part, channel) = match self.place {
-                Place::Outer => (channel.floor_div(channels, &ranges), channel.modulo(channels, &ranges)),
-                Place::Inner => {
+            let (part, channel) = match self.offset {
+                BlockOffset::Outer => (channel.floor_div(channels, &ranges), channel.modulo(channels, &ranges)),
+                BlockOffset::Inner => {
                     let places = self.block * self.block;
                     (channel.modulo(places, &ranges), channel.floor_div(places, &ranges))
                 }

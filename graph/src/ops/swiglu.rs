@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::elementwise::{ElementWise, floating, operands, sigmoid};
+use super::elementwise::{ElementWise, floating, operands};
+use super::swish::swish;
 use super::{Attribute, AttributeError, AttributeReader, InferError, NEWEST_OPSET};
 use crate::expr::{BinaryOp, Scalar};
 use crate::types::ElementType;
@@ -32,8 +33,6 @@ impl ElementWise for SwiGlu {
 
     fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
         let [gate, value] = operands(inputs);
-        let scaled = gate.clone().binary(BinaryOp::Multiply, Scalar::literal(element, f64::from(self.alpha)));
-        let swish = gate.binary(BinaryOp::Multiply, sigmoid(element, scaled));
-        swish.binary(BinaryOp::Multiply, value)
+        swish(element, gate, self.alpha).binary(BinaryOp::Multiply, value)
     }
 }

@@ -31,7 +31,12 @@ impl ElementWise for Swish {
 
     fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
         let [x] = operands(inputs);
-        let scaled = x.clone().binary(BinaryOp::Multiply, Scalar::literal(element, f64::from(self.alpha)));
-        x.binary(BinaryOp::Multiply, sigmoid(element, scaled))
+        swish(element, x, self.alpha)
     }
+}
+
+/// x · σ(α x).
+pub(super) fn swish(element: ElementType, x: Scalar, alpha: f32) -> Scalar {
+    let scaled = x.clone().binary(BinaryOp::Multiply, Scalar::literal(element, f64::from(alpha)));
+    x.binary(BinaryOp::Multiply, sigmoid(element, scaled))
 }

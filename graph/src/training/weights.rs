@@ -1,4 +1,4 @@
-//! Which variables of a graph are weights, by how they reach what depends on inputs.
+//! Classifies the variables of a graph as weights and buffers, by the operations in which they meet activations.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +10,14 @@ use crate::ir::{Graph, Origin};
 use crate::lower::lower;
 use crate::program::{Definition, Source, Statement, TensorId, TensorProgram};
 
-/// The graph with variables that are used as no weights as constants, and their names in order.
+/// Makes constants of the variables that are not used as weights; returns that graph, and the names of those variables in order.
 ///
-/// A variable is a weight where it, or what is computed of variables and constants alone, is multiplied with what depends on an
-/// input, added to it, chosen from by an index or condition that does, or laid beside it. Products, convolutions,
-/// normalisations, tables and biases do that. What is only compared with, subtracted from or divides such a value does not: a
-/// buffer of PyTorch that was exported as an initializer, such as the knots of a spline. Running statistics stay variables.
-/// If no variable is a weight, all stay.
+/// An *activation* is a tensor that depends on an input of the graph. A variable, or an expression of variables and constants
+/// alone, is used as a weight if it is a factor or an addend of an activation, a branch of a selection, a part of a concatenation
+/// with one, or a table that an activation indexes. So are the parameters of products, convolutions, normalisations, embeddings
+/// and biases. A variable that is only compared with activations, subtracted from them, or a divisor of them is a buffer: an
+/// exporter has written PyTorch's buffers as initializers, such as the knots of a spline. Running statistics stay variables.
+/// If no variable is used as a weight, the graph is returned as it is.
 ///
 /// # Errors
 /// If the normalisations of the graph cannot be trained.
@@ -28,6 +29,9 @@ pub fn with_weights_only(graph: &Graph) -> Result<(Graph, Vec<String>), Training
     let statistics: BTreeSet<&str> = statistics.iter().map(|statistic| statistic.name.as_str()).collect();
     let program = lower(graph);
     let weights = weights(&program);
+    if weights.is_empty() {
+        return Ok((graph.clone(), Vec::new()));
+    }
     let weights: BTreeSet<&str> =
         weights.iter().filter_map(|tensor| program.names.tensors.get(tensor)).map(String::as_str).collect();
     let mut constant = graph.clone();
@@ -43,10 +47,10 @@ pub fn with_weights_only(graph: &Graph) -> Result<(Graph, Vec<String>), Training
         }
     }
     left.sort();
-    Ok(if weights.is_empty() { (graph.clone(), Vec::new()) } else { (constant, left) })
+    Ok((constant, left))
 }
 
-/// The states of a program that are weights.
+/// The states of a program that are used as weights.
 fn weights(program: &TensorProgram) -> BTreeSet<TensorId> {
     let mut depends: Arena<TensorId, bool> =
         program.tensors.values().map(|tensor| matches!(tensor.source, Source::Input(_))).collect();
@@ -85,12 +89,12 @@ fn used_as_weights(statement: &Statement, depends: &Arena<TensorId, bool>) -> BT
     }
 }
 
-/// What a scalar is computed of.
+/// The operands of a scalar, by whether they depend on an input.
 #[derive(Clone, Default)]
 struct Part {
-    /// Whether a value that depends on an input is among it.
+    /// Whether any of them does.
     depends: bool,
-    /// The operands that do not.
+    /// The positions of those that do not.
     fixed: BTreeSet<usize>,
 }
 

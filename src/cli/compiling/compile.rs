@@ -251,7 +251,7 @@ struct Maker<'m> {
     records: Vec<Value>,
     /// Targets that nobody asked for and that cannot be compiled for.
     left_out: Vec<Value>,
-    /// The same for people.
+    /// A line of text a target of `left_out`.
     reasons: Vec<String>,
 }
 
@@ -415,7 +415,7 @@ fn summary(path: &str, bytes: u64, seconds: f64, records: &[Value]) -> String {
 struct Chosen {
     targets: Vec<BundleTarget>,
     nvrtc: Option<Nvrtc>,
-    /// Why the default GPU is not among them, though nobody chose.
+    /// Why [`DEFAULT_TARGET`] is left out, if it is and no target was given.
     without_gpu: Option<String>,
 }
 

@@ -7,7 +7,7 @@ use warpweave_tests::suite::Suite;
 
 use crate::devices::check;
 
-/// As many models lie there at least.
+/// The least number of models, so that lost files fail.
 const FEWEST: usize = 5;
 
 /// A trial a model and device.

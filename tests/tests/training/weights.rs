@@ -1,4 +1,4 @@
-//! What is trained unless somebody names it: initializers that are used as weights.
+//! Default selection of trained initializers: those that the model uses as weights.
 
 use std::path::Path;
 
