@@ -16,7 +16,7 @@ const OPSET: i64 = 17;
 
 const PRODUCER: &str = "warpweave";
 
-/// How the files of all models begin: with the version of the format and the producer.
+/// The first bytes of every exported model: the version of the format and the producer's name.
 pub fn beginning() -> Vec<u8> {
     encoded(&ModelProto { ir_version: FILE_FORMAT, producer_name: PRODUCER.into(), ..Default::default() })
 }

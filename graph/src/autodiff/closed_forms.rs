@@ -1,4 +1,6 @@
-//! Functions as operators write them, whose derivatives the chain rule would give with rounding errors, or not at all.
+//! Derivatives of composed functions that operators lower to, in closed form.
+//!
+//! The chain rule over their parts would overflow, cancel digits, or give NaN at the ends of their domains.
 
 use super::chain::Chain;
 use crate::expr::{BinaryOp, Scalar, UnaryOp};
@@ -9,7 +11,7 @@ use crate::ops::atanh::area_of_tangent;
 use crate::ops::elementwise::{log_one_plus, sigmoid};
 use crate::types::ElementType;
 
-/// The x of which a scalar is one of these functions, and `adjoint` times the derivative there.
+/// Recognises one of these functions; returns its argument, and `adjoint` times the derivative with respect to it.
 pub(super) fn closed_form<'s>(
     scalar: &'s Scalar,
     element: ElementType,
@@ -19,15 +21,15 @@ pub(super) fn closed_form<'s>(
     let is = |function: fn(ElementType, Scalar) -> Scalar, x: &Scalar| *scalar == function(element, x.clone());
     let adjoint = || adjoint.clone();
     if let Some(x) = logistic_argument(scalar).filter(|x| is(sigmoid, x)) {
-        // No exponential overflows.
+        // σ (1 − σ): no exponential overflows.
         let complement = one().binary(BinaryOp::Subtract, scalar.clone());
         return Some((x, adjoint().times(scalar.clone()).times(complement)));
     }
     if let Some(x) = first_choice(scalar).filter(|x| is(log_one_plus, x)) {
-        // No difference of rounding errors is taken.
+        // 1 / (1 + x): no difference of rounded numbers.
         return Some((x, adjoint().over(one().binary(BinaryOp::Add, x.clone()))));
     }
-    // At the ends of their ranges the derivatives are infinite, and differences of infinities elsewhere.
+    // Infinite at the ends of their domains, where the chain rule subtracts infinities.
     if let Some(x) = sine(scalar).filter(|x| is(angle_of_sine, x)) {
         return Some((x, adjoint().over(cosine_of_sine(element, x))));
     }
@@ -52,7 +54,7 @@ fn cosine_of_sine(element: ElementType, x: &Scalar) -> Scalar {
     less.binary(BinaryOp::Multiply, more).unary(UnaryOp::Sqrt)
 }
 
-/// x of … / (… + exp(−x)).
+/// Returns x of `a / (b + exp(−x))`.
 fn logistic_argument(scalar: &Scalar) -> Option<&Scalar> {
     let Scalar::Binary(BinaryOp::Divide, _, below) = scalar else { return None };
     let Scalar::Binary(BinaryOp::Add, _, exponential) = &**below else { return None };
@@ -61,20 +63,20 @@ fn logistic_argument(scalar: &Scalar) -> Option<&Scalar> {
     Some(x)
 }
 
-/// What is taken where a condition holds.
+/// Returns x of `select(a, x, b)`.
 fn first_choice(scalar: &Scalar) -> Option<&Scalar> {
     let Scalar::Select(_, x, _) = scalar else { return None };
     Some(x)
 }
 
-/// x of atan(x / …).
+/// Returns x of `atan(x / a)`.
 fn sine(scalar: &Scalar) -> Option<&Scalar> {
     let Scalar::Unary(UnaryOp::Atan, tangent) = scalar else { return None };
     let Scalar::Binary(BinaryOp::Divide, x, _) = &**tangent else { return None };
     Some(x)
 }
 
-/// x of atan(√((… − x) / …)) · ….
+/// Returns x of `atan(√((a − x) / b)) · c`.
 fn cosine(scalar: &Scalar) -> Option<&Scalar> {
     let Scalar::Binary(BinaryOp::Multiply, angle, _) = scalar else { return None };
     let Scalar::Unary(UnaryOp::Atan, tangent) = &**angle else { return None };
@@ -84,14 +86,14 @@ fn cosine(scalar: &Scalar) -> Option<&Scalar> {
     Some(x)
 }
 
-/// x of a choice by … < x.
+/// Returns x of `select(a < x, b, c)`.
 fn bounded_above(scalar: &Scalar) -> Option<&Scalar> {
     let Scalar::Select(condition, ..) = scalar else { return None };
     let Scalar::Binary(BinaryOp::Less, _, x) = &**condition else { return None };
     Some(x)
 }
 
-/// x of a choice by |x| < ….
+/// Returns x of `select(|x| < a, b, c)`.
 fn bounded_size(scalar: &Scalar) -> Option<&Scalar> {
     let Scalar::Select(condition, ..) = scalar else { return None };
     let Scalar::Binary(BinaryOp::Less, size, _) = &**condition else { return None };

@@ -5,8 +5,8 @@ use super::{Axis, AxisId, AxisKind, Condition, Guard, Index, Range, Read, ReadId
 use crate::arena::{Arena, Id};
 use crate::types::ElementType;
 
-/// Most scalars that a composed expression may have, and most reads. What is read twice is composed in twice, so that sizes
-/// double along a chain in which every value is.
+/// The most scalars, and the most reads, of a composed expression. A producer that is read twice is copied twice, so sizes double
+/// along a chain of such producers.
 const MOST_COMPOSED: usize = 4096;
 
 /// `consumer` with every read of its operand `operand` replaced by `producer`'s value, which has no reduction.

@@ -7,9 +7,9 @@ use super::{Attribute, AttributeError, AttributeReader, InferError, NEWEST_OPSET
 use crate::expr::{BinaryOp, Scalar};
 use crate::types::ElementType;
 
-/// Integers shifted by as many bits as a second input says, element-wise. Of signed ones the bits that leave on the left are
-/// lost, and those that come in on the right have the sign. Where a number of bits is negative, or all are shifted out, what
-/// comes in is left: -1 of a negative integer to the right, else 0.
+/// Integers shifted by the number of bits in the second input, element-wise. A right shift of a signed integer extends its sign; a
+/// left shift discards the bits that leave. If the number is negative or not less than the width, a right shift of a negative
+/// integer gives -1 and any other shift gives 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BitShift {
     direction: Direction,
@@ -61,7 +61,7 @@ impl ElementWise for BitShift {
     }
 }
 
-/// The unsigned integers of as many bits, of signed ones.
+/// The unsigned type of a signed type's width; `None` for other types.
 fn unsigned(element: ElementType) -> Option<ElementType> {
     match element {
         ElementType::I8 => Some(ElementType::U8),
@@ -78,7 +78,7 @@ fn signed_left(element: ElementType, bits: ElementType, x: Scalar, amount: Scala
     amount.binary(BinaryOp::Less, zero()).select(zero(), shifted.cast(bits, element))
 }
 
-/// The shift of the integer, or of its complement, which is not negative either.
+/// Shifts `x` if it is not negative, else the complement of its complement shifted.
 fn signed_right(element: ElementType, x: Scalar, amount: Scalar) -> Scalar {
     let (zero, ones) = (|| Scalar::literal(element, 0.0), || Scalar::literal(element, -1.0));
     let complement = |of: Scalar| of.binary(BinaryOp::BitXor, ones());

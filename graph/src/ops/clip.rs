@@ -70,7 +70,7 @@ impl Operator for Clip {
             }
         }
         let clipped = expr.map(ty.element, body);
-        // A number has no gradient; a tensor has its share.
+        // At a bound, a number takes the whole gradient and a tensor takes half, as in torch.clamp.
         let ties = if operands.len() == 1 { Ties::Last } else { Ties::Shared };
         vec![program.with_ties(ties, |program| program.compute(clipped, &operands))]
     }

@@ -205,8 +205,8 @@ impl Training<'_> {
         Ok(Checkpoint { model, steps: self.before + steps, tensors })
     }
 
-    /// Takes the steps and keeps what is asked for, also of those before a loss that is no number or before an interrupt. Tensors
-    /// with values that are not finite are not kept.
+    /// Takes the steps and writes the checkpoint and the picture, also after an interrupt or a loss that is not finite. A
+    /// checkpoint with infinities or NaN is not written.
     fn take_steps(
         &mut self,
         arguments: &Arguments,
