@@ -22,7 +22,8 @@ ZOO_CHECK := env PYTHONPATH=.onnxruntime python3 models/check/onnxruntime_check.
 
 all: check
 
-# NVRTC and the disassembler in .cuda/, ONNX's node tests in .onnx/, from pinned wheels; needs Python 3 with pip, no GPU.
+# NVRTC and the disassembler in .cuda/, ONNX Runtime in .onnxruntime/, ONNX's node tests in .onnx/, from pinned wheels; needs
+# Python 3 with pip, no GPU.
 fetch:
 	@sh scripts/fetch_cuda.sh
 	@sh scripts/fetch_onnx_tests.sh
