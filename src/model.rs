@@ -11,6 +11,7 @@ use std::thread;
 use warpweave_frontend::{Bytes, DeclaredPort, Files, ImportError, ImportOptions, declared_ports, import_from};
 use warpweave_graph::counted;
 use warpweave_graph::index_check::IndexCheck;
+use warpweave_graph::ir::Origin;
 use warpweave_graph::passes::InvalidRewrite;
 use warpweave_graph::pipeline::{self, Selection};
 use warpweave_graph::program::verify::ProgramError;
@@ -146,6 +147,12 @@ impl Model {
         let mut model = Self::new(&graph.name, program, &inputs, &outputs);
         model.signature.outputs.truncate(counted::shown(graph.outputs.len(), &graph.counted));
         model.signature.counted = graph.counted.clone();
+        for (port, &input) in model.signature.inputs.iter_mut().zip(&graph.inputs) {
+            port.default = match &graph.values[input].origin {
+                Origin::Input(default) => default.clone(),
+                Origin::Constant(_) | Origin::Variable(_) | Origin::Node(..) => None,
+            };
+        }
         model.graph = Some(graph);
         Ok(model)
     }
@@ -165,6 +172,7 @@ impl Model {
             name: name.clone(),
             ty: program.tensors[*tensor].ty.clone(),
             index_limit: None,
+            default: None,
         };
         let mut signature = Signature {
             inputs: inputs.iter().zip(&program.inputs).map(port).collect(),

@@ -6,10 +6,14 @@ use warpweave_runtime::bundle::{Port, Signature};
 /// Most bytes of inputs that are made up where nobody has asked for as many.
 pub const MOST_RANDOM_BYTES: u64 = 1 << 27;
 
-/// Inputs from a seed: floating point in −1 … 1, integers below the smallest axis that they index, or 0 and 1.
+/// Inputs from a seed: floating point in −1 … 1, integers below the smallest axis that they index, or 0 and 1. An input that
+/// has a default is that.
 pub fn random_inputs(signature: &Signature, seed: u64) -> Vec<Tensor> {
     let mut random = Random::new(seed);
     let input = |port: &Port| {
+        if let Some(default) = &port.default {
+            return default.clone();
+        }
         let count = port.ty.shape.elements();
         if port.ty.element.is_float() {
             let elements: Vec<f64> = (0..count).map(|_| random.unit() * 2.0 - 1.0).collect();

@@ -16,6 +16,6 @@ pub use files::Files;
 pub use import::declared::DeclaredPort;
 pub use import::error::{ImportError, MissingShape, TensorPlace, Unsupported, UnsupportedNode, UnsupportedTensor};
 pub use import::fixed::{Constant, Number};
-pub use import::options::{ImportOptions, Limits, NameFilter, Variables};
+pub use import::options::{ImportOptions, Limits, NameFilter, Overridable, Variables};
 pub use import::{declared_ports, import, import_bytes, import_from, input_names, named_tensor, tensor};
 pub use replace::replace_initializers;

@@ -19,8 +19,8 @@ typed_id!(
 /// Where a value comes from.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Origin {
-    /// The caller.
-    Input,
+    /// The caller, or the model with this default where the caller gives nothing.
+    Input(Option<Tensor>),
     /// The model.
     Constant(Tensor),
     /// The model, at first: a training step changes it.
@@ -87,7 +87,17 @@ impl Graph {
 
     /// Declares the next input.
     pub fn input(&mut self, name: impl Into<String>, ty: ValueType) -> ValueId {
-        let id = self.values.push(Value { name: name.into(), ty, origin: Origin::Input });
+        self.declare(Value { name: name.into(), ty, origin: Origin::Input(None) })
+    }
+
+    /// Declares the next input, which need not be given: it is `default` then.
+    pub fn input_with_default(&mut self, name: impl Into<String>, default: Tensor) -> ValueId {
+        let ty = default.ty().clone().into();
+        self.declare(Value { name: name.into(), ty, origin: Origin::Input(Some(default)) })
+    }
+
+    fn declare(&mut self, input: Value) -> ValueId {
+        let id = self.values.push(input);
         self.inputs.push(id);
         id
     }
@@ -130,7 +140,7 @@ impl Graph {
     pub fn constant_value(&self, value: ValueId) -> Option<&Tensor> {
         match &self.values[value].origin {
             Origin::Constant(tensor) => Some(tensor),
-            Origin::Input | Origin::Variable(_) | Origin::Node(..) => None,
+            Origin::Input(_) | Origin::Variable(_) | Origin::Node(..) => None,
         }
     }
 

@@ -66,7 +66,7 @@ impl Lowering<'_> {
             let tensor = match &self.graph.values[value].origin {
                 ValueOrigin::Constant(constant) => Some(self.program.constant(constant.clone())),
                 ValueOrigin::Variable(initial) => Some(self.program.state(initial.clone())),
-                ValueOrigin::Input | ValueOrigin::Node(..) => None,
+                ValueOrigin::Input(_) | ValueOrigin::Node(..) => None,
             };
             tensor.into_iter().for_each(|tensor| self.bind(value, tensor));
         }

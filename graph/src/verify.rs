@@ -48,16 +48,19 @@ pub fn verify(graph: &Graph) -> Vec<Violation> {
     for (id, value) in graph.values.iter() {
         let listed = graph.inputs.iter().filter(|&&input| input == id).count();
         match &value.origin {
-            Origin::Input if listed == 1 => {}
+            Origin::Input(_) if listed == 1 => {}
             Origin::Constant(_) | Origin::Variable(_) | Origin::Node(..) if listed == 0 => {}
-            Origin::Input | Origin::Constant(_) | Origin::Variable(_) | Origin::Node(..) => {
+            Origin::Input(_) | Origin::Constant(_) | Origin::Variable(_) | Origin::Node(..) => {
                 violations.push(Violation::Input(id));
             }
         }
         match &value.origin {
-            Origin::Input => {}
-            Origin::Constant(tensor) | Origin::Variable(tensor) if value.ty.as_tensor() == Some(tensor.ty()) => {}
-            Origin::Constant(_) | Origin::Variable(_) => violations.push(Violation::Constant(id)),
+            Origin::Input(None) => {}
+            Origin::Input(Some(tensor)) | Origin::Constant(tensor) | Origin::Variable(tensor)
+                if value.ty.as_tensor() == Some(tensor.ty()) => {}
+            Origin::Input(Some(_)) | Origin::Constant(_) | Origin::Variable(_) => {
+                violations.push(Violation::Constant(id))
+            }
             Origin::Node(node, position) => {
                 let named = graph.nodes.get(*node).and_then(|node| node.outputs.get(*position));
                 if named != Some(&id) {
@@ -84,7 +87,7 @@ fn check_node(graph: &Graph, id: NodeId, node: &Node, violations: &mut Vec<Viola
             Some(Origin::Node(producer, _)) if producer.index() >= id.index() => {
                 violations.push(Violation::Order(id, input));
             }
-            Some(Origin::Input | Origin::Constant(_) | Origin::Variable(_) | Origin::Node(..)) => {}
+            Some(Origin::Input(_) | Origin::Constant(_) | Origin::Variable(_) | Origin::Node(..)) => {}
         }
     }
     for (position, &output) in node.outputs.iter().enumerate() {
@@ -134,7 +137,7 @@ impl fmt::Display for Violation {
             Self::Output(node, value) => write!(f, "{node} defines {value}, which does not come from there"),
             Self::Origin(value) => write!(f, "{value} comes from a node that does not define it"),
             Self::Input(value) => write!(f, "{value} is not an input exactly once"),
-            Self::Constant(value) => write!(f, "{value} is constant of another type"),
+            Self::Constant(value) => write!(f, "{value} is a constant or a default of another type"),
             Self::UnknownOutput(value) => write!(f, "output {value} does not exist"),
             Self::Refused { node, reason } => write!(f, "{node} is refused: {reason}"),
             Self::Type { value, declared, inferred: Some(inferred) } => {

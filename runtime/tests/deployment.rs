@@ -58,6 +58,7 @@ fn ports(program: &TensorProgram, tensors: &[TensorId]) -> Vec<Port> {
         name: tensor.to_string(),
         ty: program.tensors[*tensor].ty.clone(),
         index_limit: None,
+        default: None,
     };
     tensors.iter().map(port).collect()
 }

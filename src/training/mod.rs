@@ -108,7 +108,7 @@ pub fn samples(signature: &Signature) -> Option<usize> {
 fn frozen(graph: &Graph) -> Vec<String> {
     let could = |value: &Value| match &value.origin {
         Origin::Constant(tensor) => Variables::could_hold(tensor.ty()) && !value.name.is_empty(),
-        Origin::Input | Origin::Variable(_) | Origin::Node(..) => false,
+        Origin::Input(_) | Origin::Variable(_) | Origin::Node(..) => false,
     };
     graph.values.values().filter(|value| could(value)).map(|value| value.name.clone()).collect()
 }

@@ -17,11 +17,12 @@ mod legacy;
 mod nodes;
 pub mod options;
 mod order;
+mod overridable;
 mod sequence;
 mod subgraph;
 mod walk;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use bytes::Bytes;
@@ -114,12 +115,30 @@ fn import_with(
     }
     let model = decode(culprit, bytes)?;
     let graph = main_graph(culprit, model.graph.as_ref())?;
+    let mut refused = None;
+    for defaults in overridable::candidates(&model, options)? {
+        match import_graph((&model, graph), (folder, files), options, &defaults) {
+            Err(error @ ImportError::Unsupported(_)) => _ = refused.get_or_insert(error),
+            imported => return imported,
+        }
+    }
+    Err(refused.unwrap_or_else(|| ImportError::invalid(culprit, "there is no graph")))
+}
+
+/// The graph of a model some of whose initializers are inputs with a default.
+fn import_graph(
+    (model, graph): (&ModelProto, &GraphProto),
+    (folder, files): (Option<&Path>, &dyn Files),
+    options: &ImportOptions,
+    defaults: &HashSet<&str>,
+) -> Result<Graph, ImportError> {
+    let limits = &options.limits;
     let weights = Weights::new(folder, files, limits.weight_bytes);
-    let flattening = Flattening::new(&model, limits);
+    let flattening = Flattening::new(model, limits);
     let mut walk = Walk::new(Graph::new(graph.name.clone()), flattening, weights, *limits);
     walk.trains = options.variables != Variables::None;
     let mut tensors: Vec<UnsupportedTensor> = graph.sparse_initializer.iter().map(sparse).collect();
-    let scope = walk_main(&mut walk, &model, graph, options, &mut tensors)?;
+    let scope = walk_main(&mut walk, (model, graph), (options, defaults), &mut tensors)?;
     let symbol = |output: &ValueInfoProto| scope.get(output.name.as_str()).copied().flatten();
     let is_unknown = |symbol: SymbolId| matches!(walk.state(symbol), State::Unknown);
     // Nodes that no output needs may be of any kind.
@@ -143,16 +162,13 @@ fn import_with(
 /// Walks the main graph; the symbols of its names. Tensors of unsupported types are listed with those that are known.
 fn walk_main<'m>(
     walk: &mut Walk<'m>,
-    model: &'m ModelProto,
-    graph: &'m GraphProto,
-    options: &ImportOptions,
+    (model, graph): (&'m ModelProto, &'m GraphProto),
+    (options, defaults): (&ImportOptions, &HashSet<&str>),
     tensors: &mut Vec<UnsupportedTensor>,
 ) -> Result<Scope<'m>, ImportError> {
-    // A constant may also stand among the inputs, as its default; the default holds unless the input is fixed otherwise.
     let is_input: HashSet<&str> = graph.input.iter().map(|input| input.name.as_str()).collect();
-    let holds = |tensor: &&TensorProto| {
-        !(is_input.contains(tensor.name.as_str()) && options.constants.contains_key(&tensor.name))
-    };
+    let holds =
+        |tensor: &&TensorProto| !(is_input.contains(tensor.name.as_str()) && overridable::is_replaced(tensor, options));
     let initializers: Vec<&TensorProto> = graph.initializer.iter().filter(holds).collect();
     let constants: HashSet<&str> = initializers.iter().map(|tensor| tensor.name.as_str()).collect();
     let all: Vec<&ValueInfoProto> =
@@ -198,6 +214,10 @@ fn walk_main<'m>(
             Ok(tensor) if options.variables.holds(&proto.name, tensor.ty()) => {
                 walk.define(symbol, State::Variable(tensor));
             }
+            Ok(tensor) if defaults.contains(proto.name.as_str()) => {
+                let value = walk.graph.input_with_default(proto.name.clone(), tensor);
+                walk.define(symbol, State::Value(value));
+            }
             Ok(tensor) => walk.define(symbol, State::Constant(tensor)),
             Err(WeightError::Element(number)) => {
                 let holds = element_name::unsupported(number);
@@ -206,6 +226,9 @@ fn walk_main<'m>(
             Err(error) => return Err(ImportError::Weight { tensor: proto.name.clone(), error }),
         }
     }
+    let place: HashMap<&str, usize> = graph.input.iter().map(|input| input.name.as_str()).zip(0..).collect();
+    let Graph { values, inputs, .. } = &mut walk.graph;
+    inputs.sort_by_key(|&input| place.get(values[input].name.as_str()));
     walk.nodes(nodes, &given)?;
     Ok(scope)
 }

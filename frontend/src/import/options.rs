@@ -19,12 +19,27 @@ pub struct ImportOptions {
     /// Inputs by name that are fixed at compile time: they become constants of the graph. Operators that need to know an
     /// operand, such as a shape, can then be compiled.
     pub constants: BTreeMap<String, Constant>,
+    /// Which initializers that stand among the inputs remain inputs, with a default. Those that `arrays` names do, too.
+    pub overridable: Overridable,
     /// Which initializers a training step may change: they are variables of the graph, where no operator needs to know them.
     pub variables: Variables,
     /// The extent of first dimensions of inputs that are otherwise unknown.
     pub batch: Option<usize>,
     /// Sizes above which a model is refused.
     pub limits: Limits,
+}
+
+/// Which initializers that stand among a model's inputs remain inputs, as far as no operator needs to know them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Overridable {
+    /// Those of a model that lists a few of them: some of its initializers and not all, or no more than eight. Old exporters
+    /// list all that a model has, and such weights are constants.
+    #[default]
+    Declared,
+    /// None.
+    None,
+    /// Those whose names fit.
+    Matching(NameFilter),
 }
 
 /// Which initializers a training step may change.

@@ -8,6 +8,7 @@ use warpweave_graph::passes::constant_folding::evaluate_node;
 use warpweave_graph::types::MAX_RANK;
 use warpweave_graph::{Graph, Shape, Tensor, TensorType, ValueId, ValueType};
 
+use super::control::Guards;
 use super::counts::{Count, Counts, Extent, Replaced};
 use super::error::{ImportError, UnsupportedNode};
 use super::flatten::{Flattening, SymbolId};
@@ -56,6 +57,8 @@ pub(super) struct Walk<'m> {
     pub(super) depth: usize,
     /// The values whose extents depend on data.
     pub(super) counts: Counts,
+    /// The conditions under which nodes run.
+    pub(super) guards: Guards,
 }
 
 /// An operator and what it is applied to.
@@ -115,6 +118,7 @@ impl<'m> Walk<'m> {
             sequence_elements: 0,
             depth: 0,
             counts: Counts::default(),
+            guards: Guards::default(),
         }
     }
 
@@ -216,6 +220,9 @@ impl<'m> Walk<'m> {
         }
         if replaced.is_empty() && self.sliced(applied)? {
             return Ok(());
+        }
+        if let Some(inputs) = self.guarded_inputs(applied)? {
+            return self.apply(name, op, &inputs, outputs);
         }
         let counted = op.counted(&applied.context());
         let followed = self.followed(applied, &types)?;

@@ -128,15 +128,21 @@ fn a_condition_on_data_becomes_a_choice() {
         let inputs = [pair(1.0, -2.0), truth(holds), at.clone()];
         assert_eq!(run(&model, &ImportOptions::default(), &inputs), [expected]);
     }
+    // What is not taken reads nothing outside.
     let checked = build(node("Gather", &["x", "at"], &["r"], vec![]));
-    refused(
-        &checked,
-        &ImportOptions::default(),
-        "model-unsupported",
-        &["y: ai.onnx.If", "y/then_branch/r", "not taken"],
-    );
+    let outside = [pair(1.0, -2.0), truth(false), Tensor::vector_i64(&[0, 9])];
+    assert_eq!(run(&checked, &ImportOptions::default(), &outside), [[-1.0, 2.0]]);
+    // As many elements count as the chosen branch gives.
     let wider = build(node("Concat", &["x", "x"], &["r"], vec![int("axis", 0)]));
-    refused(&wider, &ImportOptions::default(), "model-unsupported", &["the branches give f32[4] and f32[2]"]);
+    for (holds, expected) in [(true, vec![1.0, -2.0, 1.0, -2.0]), (false, vec![-1.0, 2.0])] {
+        let graph = load(&wider, &ImportOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+        let values = evaluate(&lower(&graph), &[pair(1.0, -2.0), truth(holds), at.clone()]).expect("it is computed");
+        assert_eq!(cut(values, &graph.counted)[0].to_f32(), expected);
+    }
+    let deeper = build(node("Unsqueeze", &["x", "at"], &["r"], vec![]));
+    let fixed = [("at".to_owned(), at.into())].into();
+    let fixed = ImportOptions { constants: fixed, ..ImportOptions::default() };
+    refused(&deeper, &fixed, "model-unsupported", &["y: ai.onnx.If", "the branches give f32[1x1x2] and f32[2]"]);
 }
 
 #[test]
@@ -221,8 +227,13 @@ fn loops_are_unrolled_as_far_as_they_are_known_to_run() {
     assert_eq!(never, [vec![1.0, -2.0], vec![]]);
 
     let defaults = ImportOptions::default();
-    refused(&build("n", ""), &defaults, "model-unsupported", &["y: ai.onnx.Loop", "the trip count is not known"]);
-    refused(&build("", "open"), &defaults, "model-unsupported", &["iteration 0 is not known at compile time"]);
+    refused(
+        &build("n", ""),
+        &defaults,
+        "model-unsupported",
+        &["y: ai.onnx.Loop", "the input `n` decides its trip count", "--constant n=VALUE"],
+    );
+    refused(&build("", "open"), &defaults, "model-unsupported", &["nothing bounds it; give the loop a trip count"]);
     refused(
         &build("", ""),
         &ImportOptions { limits: Limits { trips: 9, ..Limits::default() }, ..ImportOptions::default() },
@@ -238,13 +249,13 @@ fn loops_are_unrolled_as_far_as_they_are_known_to_run() {
     );
 }
 
-/// A loop that doubles `x` while its sum is below 10, four times at most.
+/// A loop that doubles `x` while its sum is below 10, or `z` if nodes give it, four times at most.
 fn doubled(more: Vec<NodeProto>) -> ModelProto {
     let inputs = vec![value("i", I64, &[]), value("go", BOOL, &[]), value("carried", F32, &["2"])];
     let nodes = vec![
         node("Add", &["carried", "carried"], &["next"], vec![]),
         node("ReduceSum", &["next"], &["sum"], vec![int("keepdims", 0)]),
-        node("Less", &["sum", "end"], &["more"], vec![]),
+        node("Less", &[if more.is_empty() { "sum" } else { "z" }, "end"], &["more"], vec![]),
     ];
     let outputs = vec![value("more", BOOL, &[]), value("next", F32, &["2"]), value("next", F32, &["2"])];
     let nodes = nodes.into_iter().chain(more).collect();
@@ -267,11 +278,45 @@ fn data_decide_when_a_loop_of_so_many_iterations_ends() {
     assert_eq!(run([1.0, 2.0], false), [vec![1.0, 2.0], vec![], vec![0.0, 2.0]]);
     let all = run([0.0, 0.5], true);
     assert_eq!(all, [vec![0.0, 8.0], vec![0.0, 1.0, 0.0, 2.0, 0.0, 4.0, 0.0, 8.0], vec![4.0, 2.0]]);
+    // The indices of an iteration that does not run name nothing: the sum is a place of `x` where it runs.
     let picks =
         vec![node("Cast", &["sum"], &["place"], vec![int("to", 7)]), node("Gather", &["x", "place"], &["z"], vec![])];
-    let reason = "`y/0/z` reads at indices that it computes";
-    let outer = doubled(picks);
-    refused(&outer, &ImportOptions::default(), "model-unsupported", &["data decide how often it runs", reason]);
+    let graph = load(&doubled(picks), &ImportOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    let evaluated = |x: [f32; 2], open: bool| {
+        let inputs = [Tensor::new([2], &x), truth(open).reshape([]).expect("one element")];
+        evaluate(&lower(&graph), &inputs)
+    };
+    assert!(evaluated([7.0, 8.0], false).is_ok());
+    assert!(evaluated([7.0, 8.0], true).is_err());
+}
+
+#[test]
+fn a_branch_that_cannot_be_computed_is_refused_with_what_chooses_the_other() {
+    let nodes = vec![
+        node("Equal", &["rate", "fast"], &["is_fast"], vec![]),
+        branches("is_fast", "y", &[unary("Neg", "x", "r")], &[node("Reshape", &["x", "five"], &["r"], vec![])]),
+    ];
+    let constants = vec![constant("fast", &Tensor::scalar(16_000i64)), constant("five", &Tensor::vector_i64(&[5]))];
+    let model = typed(vec![value("x", F32, &["2"]), value("rate", I64, &[])], constants, nodes, &["y"]);
+    let parts = ["the input `rate` decides the condition", "else_branch cannot be computed", "--constant rate=16000"];
+    refused(&model, &ImportOptions::default(), "model-unsupported", &parts);
+}
+
+#[test]
+fn a_condition_that_no_data_make_true_chooses_a_branch() {
+    let nodes = vec![
+        node("Compress", &["x", "marks"], &["some"], vec![int("axis", 0)]),
+        unary("Size", "some", "size"),
+        node("Greater", &["size", "two"], &["is_larger"], vec![]),
+        node("Or", &["is_larger", "open"], &["either"], vec![]),
+        node("And", &["is_larger", "either"], &["both"], vec![]),
+        branches("both", "y", &[unary("StringNormalizer", "x", "r")], &[unary("Neg", "x", "r")]),
+    ];
+    let inputs = vec![value("x", F32, &["2"]), value("marks", BOOL, &["2"]), value("open", BOOL, &[])];
+    let model = typed(inputs, vec![constant("two", &Tensor::scalar(2i64))], nodes, &["y"]);
+    let given =
+        [pair(1.0, -2.0), Tensor::from_bools([2], &[true, true]), truth(true).reshape([]).expect("one element")];
+    assert_eq!(run(&model, &ImportOptions::default(), &given), [[-1.0, 2.0]]);
 }
 
 #[test]

@@ -10,11 +10,15 @@ use warpweave_frontend::onnx::{
     AttributeKind, AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
     SparseTensorProto, StringStringEntryProto, TensorProto,
 };
-use warpweave_frontend::{Constant, ImportError, ImportOptions, Limits, Number, import, import_bytes};
+use warpweave_frontend::{
+    Constant, ImportError, ImportOptions, Limits, NameFilter, Number, Overridable, import, import_bytes,
+};
+use warpweave_graph::ir::{Origin, Value};
 use warpweave_graph::reference::evaluate;
 use warpweave_graph::{ElementType, Shape, Tensor, lower};
 
 const F32: ElementType = ElementType::F32;
+const I64: ElementType = ElementType::I64;
 
 fn defaults() -> ImportOptions {
     ImportOptions::default()
@@ -115,16 +119,66 @@ fn symbols_that_name_nothing_may_stand_for_several_extents() {
     }
 }
 
+/// `y` = `x` · `s`, where `s` is an initializer that is also an input, beside as many others as are asked for.
+fn scaled(others: usize) -> ModelProto {
+    let names: Vec<String> = (0..others).map(|other| format!("other{other}")).collect();
+    let own = std::iter::once("s").chain(names.iter().map(String::as_str));
+    let inputs = std::iter::once(value("x", F32, &["2"])).chain(own.clone().map(|name| value(name, F32, &["2"])));
+    let defaults = own.map(|name| constant(name, &Tensor::new([2], &[2f32, 2.0]))).collect();
+    model(17, inputs.collect(), defaults, vec![node("Mul", &["x", "s"], &["y"], vec![])], &["y"])
+}
+
+#[test]
+fn an_initializer_that_is_an_input_is_its_default() {
+    let defaults_of = |model: &ModelProto, options: &ImportOptions| {
+        let graph = load(model, options).expect("the model is valid");
+        let names = graph.inputs.iter().map(|&input| match &graph.values[input] {
+            Value { name, origin: Origin::Input(Some(_)), .. } => format!("{name} by default"),
+            Value { name, .. } => name.clone(),
+        });
+        names.collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(defaults_of(&scaled(0), &defaults()), "x, s by default");
+    // Exporters of old list all of a model's weights.
+    assert_eq!(defaults_of(&scaled(8), &defaults()), "x");
+    let old = ModelProto { ir_version: 3, ..scaled(0) };
+    assert_eq!(defaults_of(&old, &defaults()), "x");
+    let named = |names: &[&str]| {
+        let included = names.iter().map(ToString::to_string).collect();
+        let overridable = Overridable::Matching(NameFilter { included, excluded: Vec::new() });
+        ImportOptions { overridable, ..defaults() }
+    };
+    assert_eq!(defaults_of(&scaled(8), &named(&["s"])), "x, s by default");
+    assert_eq!(defaults_of(&scaled(0), &ImportOptions { overridable: Overridable::None, ..defaults() }), "x");
+    check(&refused(&scaled(0), &named(&["t"])), "model-choice", &["`t`", "also inputs are s"]);
+    // What is given an array is an input, and one of another shape has no default.
+    let given =
+        |extent: usize| ImportOptions { arrays: [("s".to_owned(), Shape::from([extent]))].into(), ..defaults() };
+    assert_eq!(defaults_of(&scaled(8), &given(2)), "x, s by default");
+    let mut open = scaled(0);
+    open.graph.as_mut().expect("it has a graph").input[1] = value("s", F32, &["n"]);
+    assert_eq!(defaults_of(&open, &given(1)), "x, s");
+}
+
+#[test]
+fn an_initializer_that_an_operator_must_know_is_no_input() {
+    let inputs = vec![value("x", F32, &["2"]), value("shape", I64, &["1"]), value("s", F32, &[])];
+    let constants = vec![constant("shape", &Tensor::vector_i64(&[2])), constant("s", &Tensor::scalar(2f32))];
+    let nodes = vec![node("Reshape", &["x", "shape"], &["flat"], vec![]), node("Mul", &["flat", "s"], &["y"], vec![])];
+    let model = model(17, inputs, constants, nodes, &["y"]);
+    let graph = load(&model, &defaults()).expect("the model is valid");
+    let names: Vec<&str> = graph.inputs.iter().map(|&input| graph.values[input].name.as_str()).collect();
+    assert_eq!(names, ["x", "s"]);
+}
+
 #[test]
 fn an_input_with_a_default_may_be_fixed_otherwise() {
-    let inputs = vec![value("x", F32, &["2"]), value("s", F32, &[])];
-    let default = vec![constant("s", &Tensor::scalar(2f32))];
-    let model = model(17, inputs, default, vec![node("Mul", &["x", "s"], &["y"], vec![])], &["y"]);
-    for (constants, expected) in [(None, 2f32), (Some(Constant::Number(Number::Integer(3))), 3.0)] {
-        let constants = constants.into_iter().map(|constant| ("s".to_owned(), constant)).collect();
-        let graph = load(&model, &ImportOptions { constants, ..defaults() }).expect("the model is valid");
+    for (constants, expected) in [(None, [2f32, 2.0]), (Some(Tensor::new([2], &[3f32, 3.0])), [3.0, 3.0])] {
+        let constants = constants.into_iter().map(|constant| ("s".to_owned(), constant.into())).collect();
+        let options = ImportOptions { constants, overridable: Overridable::None, ..defaults() };
+        let graph = load(&scaled(0), &options).expect("the model is valid");
         let values = evaluate(&lower(&graph), &[Tensor::new([2], &[1f32, 1.0])]).expect("it is computed");
-        assert_eq!(values[0], Tensor::new([2], &[expected; 2]));
+        assert_eq!(values[0].to_f32(), expected);
     }
 }
 

@@ -68,6 +68,6 @@ fn shape(graph: &Graph, value: ValueId) -> Option<&Shape> {
 fn producer(graph: &Graph, value: ValueId) -> Option<&Node> {
     match graph.values[value].origin {
         Origin::Node(node, _) => Some(&graph.nodes[node]),
-        Origin::Input | Origin::Constant(_) | Origin::Variable(_) => None,
+        Origin::Input(_) | Origin::Constant(_) | Origin::Variable(_) => None,
     }
 }

@@ -107,7 +107,14 @@ impl<'g> Rebuild<'g> {
         let mut renamed: Arena<ValueId, Option<ValueId>> = old.values.ids().map(|_| None).collect();
         for &input in &old.inputs {
             let value = &old.values[input];
-            renamed[input] = Some(graph.input(value.name.clone(), value.ty.clone()));
+            let default = match &value.origin {
+                Origin::Input(default) => default.clone(),
+                Origin::Constant(_) | Origin::Variable(_) | Origin::Node(..) => None,
+            };
+            renamed[input] = Some(match default {
+                Some(default) => graph.input_with_default(value.name.clone(), default),
+                None => graph.input(value.name.clone(), value.ty.clone()),
+            });
         }
         Self { old, graph, renamed, pending: old.values.ids().map(|_| None).collect() }
     }
@@ -122,7 +129,7 @@ impl<'g> Rebuild<'g> {
             (Some((name, tensor)), _) => self.graph.constant(name.clone(), tensor.clone()),
             (None, Origin::Constant(tensor)) => self.graph.constant(value.name.clone(), tensor.clone()),
             (None, Origin::Variable(tensor)) => self.graph.variable(value.name.clone(), tensor.clone()),
-            (None, Origin::Input | Origin::Node(..)) => unreachable!("{id} is read before it is defined"),
+            (None, Origin::Input(_) | Origin::Node(..)) => unreachable!("{id} is read before it is defined"),
         };
         self.renamed[id] = Some(new);
         new

@@ -8,6 +8,7 @@
 //! v3 "y": f32[2x3] = Mul "node" (v0, v1)
 //! output v3
 //! ```
+//! An input may be followed by its default, as in `v1 "scale": f32[] = input 2.0`.
 //! Values stand in the order of their ids. Large constants are named by a hash of type and content; the tensors
 //! themselves go beside the text, in [`Tensors`].
 

@@ -94,7 +94,12 @@ impl<'t> Line<'_, 't> {
             }
             "input" => {
                 let Declared { name, ty } = declared.remove(0);
-                self.graph.input(name, ty);
+                if self.at == self.tokens.len() {
+                    self.graph.input(name, ty);
+                    return Ok(());
+                }
+                let default = self.tensor(ty.as_tensor().ok_or("what has a default is a tensor")?)?;
+                self.graph.input_with_default(name, default);
                 Ok(())
             }
             "constant" | "variable" => {

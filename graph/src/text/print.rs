@@ -16,7 +16,8 @@ pub fn print(graph: &Graph) -> String {
     let mut next: Option<NodeId> = None;
     for (id, value) in graph.values.iter() {
         let line = match &value.origin {
-            Origin::Input => format!("{} = input", declared(id, value)),
+            Origin::Input(None) => format!("{} = input", declared(id, value)),
+            Origin::Input(Some(default)) => format!("{} = input {}", declared(id, value), constant(default)),
             Origin::Constant(tensor) => format!("{} = constant {}", declared(id, value), constant(tensor)),
             Origin::Variable(tensor) => format!("{} = variable {}", declared(id, value), constant(tensor)),
             Origin::Node(node, _) if next == Some(*node) => continue,
@@ -56,8 +57,8 @@ pub fn tensors(graph: &Graph) -> Tensors {
     };
     for value in graph.values.values() {
         match &value.origin {
-            Origin::Constant(tensor) | Origin::Variable(tensor) => add(tensor),
-            Origin::Input | Origin::Node(..) => {}
+            Origin::Input(Some(tensor)) | Origin::Constant(tensor) | Origin::Variable(tensor) => add(tensor),
+            Origin::Input(None) | Origin::Node(..) => {}
         }
     }
     for (_, attribute) in graph.nodes.values().flat_map(|node| node.op.attributes()) {

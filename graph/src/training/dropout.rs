@@ -15,7 +15,7 @@ pub(super) fn drawing(graph: &Graph) -> Graph {
         return training;
     }
     let ty = ValueType::from(Dropout::seed_type());
-    let seed = training.values.push(Value { name: SEED.to_owned(), ty, origin: Origin::Input });
+    let seed = training.values.push(Value { name: SEED.to_owned(), ty, origin: Origin::Input(None) });
     training.inputs.push(seed);
     for (stream, id) in nodes.into_iter().enumerate() {
         let node = &mut training.nodes[id];

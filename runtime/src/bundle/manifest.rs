@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use warpweave_graph::counted::{self, CountedOutput};
 use warpweave_graph::program::TensorId;
-use warpweave_graph::{ElementType, TensorType};
+use warpweave_graph::{ElementType, Tensor, TensorType};
 use warpweave_plan::plan::MemoryPlan;
 use warpweave_plan::plan::backend::{Backend, BackendReason, PlanBackend};
 
@@ -15,7 +15,7 @@ use super::training::TrainingRecord;
 use crate::session::TensorNames;
 
 /// The version of the format that this library writes, and the only one that it reads.
-pub const FORMAT_VERSION: u32 = 13;
+pub const FORMAT_VERSION: u32 = 14;
 
 /// The entry `manifest.json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -71,6 +71,9 @@ pub struct Port {
     /// For an integer input whose elements index an axis of another tensor: the extent of the smallest such axis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index_limit: Option<u64>,
+    /// What an input is where the caller gives nothing. A bundle has it in an entry of its own, beside the manifest.
+    #[serde(skip)]
+    pub default: Option<Tensor>,
 }
 
 /// Inputs and outputs in order.

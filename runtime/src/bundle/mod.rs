@@ -12,6 +12,7 @@
 //! | `src/<target>.cu` | the text that was compiled |
 //! | `cubin/<target>.cubin` | the code; native code of a GPU, to be trusted like any executable |
 //! | `weights.safetensors` | the constants, once for all targets |
+//! | `defaults.npz` | what inputs are where the caller gives nothing, by their positions, if any have defaults |
 //!
 //! Constants may also stay in the files that the model came of, in the bundle's folder; the manifest says which, where, and those
 //! files' hashes.
@@ -21,6 +22,7 @@
 //! the same bytes.
 
 mod decode;
+mod defaults;
 mod error;
 mod manifest;
 mod name;

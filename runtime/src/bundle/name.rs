@@ -94,6 +94,8 @@ pub enum EntryName {
     Cubin(Target),
     /// The constants of the program.
     Weights,
+    /// What inputs are where the caller gives nothing: arrays by the inputs' positions.
+    Defaults,
     /// What the bundle is, and the hashes of all other entries.
     Manifest,
 }
@@ -113,6 +115,7 @@ impl fmt::Display for EntryName {
             Self::Source(target) => write!(f, "src/{target}.cu"),
             Self::Cubin(target) => write!(f, "cubin/{target}.cubin"),
             Self::Weights => f.write_str("weights.safetensors"),
+            Self::Defaults => f.write_str("defaults.npz"),
             Self::Manifest => f.write_str("manifest.json"),
         }
     }
@@ -124,7 +127,7 @@ impl FromStr for EntryName {
     fn from_str(name: &str) -> Result<Self, UnknownEntry> {
         let target = name.split_once('/').and_then(|(_, file)| file.rsplit_once('.')).map(|(target, _)| target);
         let target: Option<BundleTarget> = target.and_then(|target| target.parse().ok());
-        let mut candidates = vec![Self::Program, Self::HostProgram, Self::Weights, Self::Manifest];
+        let mut candidates = vec![Self::Program, Self::HostProgram, Self::Weights, Self::Defaults, Self::Manifest];
         candidates.extend(target.map(Self::Plan));
         if let Some(BundleTarget::Gpu(target)) = target {
             candidates.extend([Self::KernelIr(target), Self::Source(target), Self::Cubin(target)]);
@@ -154,7 +157,8 @@ mod tests {
 
     #[test]
     fn names_are_read_back() {
-        let mut names = vec![EntryName::Program, EntryName::HostProgram, EntryName::Weights, EntryName::Manifest];
+        let mut names = vec![EntryName::Program, EntryName::HostProgram, EntryName::Weights, EntryName::Defaults];
+        names.push(EntryName::Manifest);
         names.push(EntryName::Plan(BundleTarget::Host));
         for target in Target::ALL {
             names.push(EntryName::Plan(BundleTarget::Gpu(target)));

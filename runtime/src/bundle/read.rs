@@ -12,6 +12,7 @@ use warpweave_graph::{ProgramSkeleton, Tensor, TensorProgram};
 use warpweave_plan::plan::MemoryPlan;
 use zip::{CompressionMethod, ZipArchive};
 
+use super::defaults;
 use super::error::BundleError;
 use super::manifest::{EntryRecord, FORMAT_VERSION, FormatVersion, Manifest};
 use super::name::{BundleTarget, EntryName};
@@ -85,11 +86,21 @@ impl Bundle {
         let manifest = serde_json::from_slice(&text);
         let manifest = manifest.map_err(|error| damaged(EntryName::Manifest, &error.to_string()))?;
         check_seal(&file, &text, path)?;
-        let bundle = Self { path: path.to_owned(), file, spans, manifest };
+        let mut bundle = Self { path: path.to_owned(), file, spans, manifest };
         bundle.check_entries()?;
         bundle.check_references()?;
         bundle.check_bindings()?;
+        bundle.take_defaults()?;
         Ok(bundle)
+    }
+
+    fn take_defaults(&mut self) -> Result<(), BundleError> {
+        if !self.spans.contains_key(&EntryName::Defaults) {
+            return Ok(());
+        }
+        let bytes = self.load(EntryName::Defaults)?;
+        let taken = defaults::decode(&bytes, &mut self.manifest.signature, &self.path);
+        taken.map_err(|reason| damaged(EntryName::Defaults, &reason))
     }
 
     /// What the bundle says about itself.

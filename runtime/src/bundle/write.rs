@@ -9,6 +9,7 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
+use super::defaults;
 use super::error::BundleError;
 use super::manifest::{EntryRecord, FORMAT_VERSION, Manifest, ModelRecord, Numerics, Signature, TargetRecord};
 use super::name::{BundleTarget, EntryName};
@@ -154,6 +155,9 @@ impl<W: Write + Seek> Archive<'_, W> {
         if let Some(HostProgram { program, .. }) = &contents.of_host {
             let skeleton = ProgramSkeleton::of(program);
             self.bytes(EntryName::HostProgram, &super::decode::encode(EntryName::HostProgram, &skeleton)?)?;
+        }
+        if let Some(defaults) = defaults::encode(&contents.signature) {
+            self.bytes(EntryName::Defaults, &defaults)?;
         }
         for (&target, part) in &contents.targets {
             let bound = binding(target.machine(), &self.entries, &references);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use warpweave::frontend::{Constant, ImportOptions, Number};
+use warpweave::frontend::{Constant, ImportOptions, NameFilter, Number, Overridable};
 use warpweave::graph::Shape;
 
 use super::arrays;
@@ -41,7 +41,14 @@ pub struct InputChoices {
     /// several times
     #[arg(long = "constant", value_name = "NAME=VALUE", value_parser = parse_constant)]
     constants: Vec<(String, Value)>,
+    /// Initializers that are also inputs and stay inputs, with their values as defaults: names, or patterns with *, or none. Unless
+    /// given, those of a model that lists only some of its initializers among its inputs, or eight at most
+    #[arg(long, value_name = "NAME,NAME|none", value_delimiter = ',')]
+    overridable: Vec<String>,
 }
+
+/// What --overridable is given for no initializer.
+const NONE: &str = "none";
 
 /// What an input is fixed to.
 #[derive(Clone, Debug)]
@@ -72,7 +79,12 @@ impl InputChoices {
         };
         let constants = once(&self.constants, "--constant")?;
         let constants = constants.into_iter().map(constant).collect::<Result<_, CliError>>()?;
-        Ok(ImportOptions { shapes, constants, batch, ..ImportOptions::default() })
+        let overridable = match &self.overridable[..] {
+            [] => Overridable::Declared,
+            [none] if none == NONE => Overridable::None,
+            patterns => Overridable::Matching(NameFilter { included: patterns.to_vec(), excluded: Vec::new() }),
+        };
+        Ok(ImportOptions { shapes, constants, batch, overridable, ..ImportOptions::default() })
     }
 
     /// The files of arrays that inputs are fixed to.

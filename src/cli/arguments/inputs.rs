@@ -17,7 +17,8 @@ pub fn given(arrays: Arrays, source: &Source, output: &Output) -> Result<Vec<Ten
     from_arrays(source.signature(), assigned.inputs, "--input NAME=FILE.npy or --input FILE.npz")
 }
 
-/// The inputs in the program's order, from arrays by name; every array is used and every input given.
+/// The inputs in the program's order, from arrays by name; every array is used, and every input given that has no
+/// default.
 pub fn from_arrays(
     signature: &Signature,
     mut arrays: BTreeMap<String, Tensor>,
@@ -29,7 +30,7 @@ pub fn from_arrays(
     }
     let input = |port: &Port| {
         let missing = || CliError::MissingInput { name: port.name.clone(), ty: port.ty.clone(), how };
-        let found = arrays.remove(&port.name).ok_or_else(missing)?;
+        let Some(found) = arrays.remove(&port.name) else { return port.default.clone().ok_or_else(missing) };
         converted(found, &port.ty).map_err(|found| CliError::WrongInput {
             name: port.name.clone(),
             expected: port.ty.clone(),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use warpweave::frontend::ImportOptions;
+use warpweave::frontend::{ImportOptions, Overridable};
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::graph::pipeline::Selection;
 use warpweave::plan::plan::ExecutionPlan;
@@ -131,6 +131,11 @@ pub fn refuse_for_bundle(options: &ImportOptions, choices: ModelChoices) -> Resu
             options.batch.is_some() || !options.shapes.is_empty(),
             "--shape and --batch choose",
             "a model's shapes, a bundle's are fixed",
+        ),
+        (
+            options.overridable != Overridable::Declared,
+            "--overridable chooses",
+            "a model's inputs, a bundle is compiled already",
         ),
         (!options.constants.is_empty(), "--constant fixes", "a model's inputs, a bundle is compiled already"),
         (choices.fusion.is_some(), "--fusion chooses", compiled),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use warpweave::frontend::{DeclaredPort, ImportError};
+use warpweave::frontend::{Constant, DeclaredPort, ImportError};
 use warpweave::graph::legible::legible;
 use warpweave::plan::plan::backend::PlanBackend;
 use warpweave::runtime::bundle::{Bundle, BundleTarget, ModelRecord, Port, Signature};
@@ -73,8 +73,14 @@ fn signature(signature: &Signature, text: &mut String) -> Value {
         ports
             .iter()
             .map(|port| {
-                let _ = writeln!(text, "{kind} {}: {}", legible(&port.name), port.ty);
-                json!({"name": port.name, "type": port.ty.to_string()})
+                let default = port.default.as_ref().map(|default| Constant::from(default.clone()).to_string());
+                let told = default.as_ref().map(|default| format!(", by default {default}")).unwrap_or_default();
+                let _ = writeln!(text, "{kind} {}: {}{told}", legible(&port.name), port.ty);
+                let mut value = json!({"name": port.name, "type": port.ty.to_string()});
+                if let Some(default) = default {
+                    value["default"] = json!(default);
+                }
+                value
             })
             .collect()
     };

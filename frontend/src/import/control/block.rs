@@ -109,7 +109,11 @@ pub(super) enum Decision<T> {
 /// A truth value.
 pub(super) fn truth(walk: &Walk, symbol: SymbolId) -> Result<Decision<bool>, String> {
     let element = |tensor: &Tensor| tensor.to_i64()[0] != 0;
-    decision(walk, symbol, ("truth value", ElementType::Bool), element)
+    let decision = decision(walk, symbol, ("truth value", ElementType::Bool), element)?;
+    Ok(match (decision, walk.state(symbol)) {
+        (Decision::Open, &State::Value(value)) => walk.decided(value).map_or(Decision::Open, Decision::Known),
+        (decision, _) => decision,
+    })
 }
 
 /// A number of iterations.

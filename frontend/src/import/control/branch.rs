@@ -1,14 +1,12 @@
 //! `If`: one of two graphs.
 
 use warpweave_graph::arena::Id;
-use warpweave_graph::index_check::IndexCheck;
-use warpweave_graph::ops::Context;
-use warpweave_graph::program::ProgramBuilder;
 use warpweave_graph::{NodeId, Tensor};
 
 use super::super::flatten::{FlatNode, SymbolId};
-use super::super::walk::{Refusal, State, Walk};
-use super::block::{Block, Decision, give, operator, truth};
+use super::super::walk::{Refusal, Walk};
+use super::block::{Block, Decision, give, truth};
+use super::either::Choices;
 
 const THEN: &str = "then_branch";
 const ELSE: &str = "else_branch";
@@ -50,57 +48,64 @@ fn run<'m>(
 /// comes to gradients: its derivatives may be infinite where the other's are not.
 fn choose<'m>(walk: &mut Walk<'m>, node: &FlatNode<'m>, condition: SymbolId) -> Result<(), Refusal> {
     let scalar = walk.constant(&node.name, Tensor::vector_i64(&[]));
-    let flat = walk.flattening.symbol(&node.name, "condition");
-    walk.apply(&node.name, operator("Reshape", &[])?, &[Some(condition), Some(scalar)], &[Some(flat)])?;
-    let start = walk.graph.nodes.len();
-    let taken = |open: bool| walk.trains.then_some((flat, open));
-    let (if_open, if_shut) = (taken(true), taken(false));
-    let (then, otherwise) = (run(walk, node, THEN, if_open)?, run(walk, node, ELSE, if_shut)?);
-    if let Some(failing) = (start..walk.graph.nodes.len()).map(NodeId::from_index).find(|&id| may_fail(walk, id)) {
-        let inner = &walk.graph.nodes[failing].name;
-        let reason = format!(
-            "the condition is not known at compile time, so both branches are computed, and node `{inner}` reads at \
-             indices that it computes: they may lie outside in the branch that is not taken"
-        );
-        return Err(reason.into());
-    }
+    let holds = walk.result(&node.name, "Reshape", &[Some(condition), Some(scalar)])?;
+    let fails = walk.result(&node.name, "Not", &[Some(holds)])?;
+    let then = taken(walk, node, THEN, (holds, (holds, true)))?;
+    let otherwise = taken(walk, node, ELSE, (fails, (holds, false)))?;
+    let mut choices = Choices::new(holds);
     for ((&outer, then), otherwise) in node.outputs.iter().zip(then).zip(otherwise) {
-        if [then, otherwise].iter().any(|&symbol| matches!(walk.state(symbol), State::Sequence(_))) {
-            let reason = "the condition is not known at compile time, and the branches give sequences";
-            return Err(reason.to_owned().into());
-        }
-        let (Some(chosen), Some(other)) = (walk.fact(then), walk.fact(otherwise)) else { continue };
-        if chosen.ty != other.ty {
-            let reason = format!(
-                "the condition is not known at compile time, and the branches give {} and {}: a value has one type",
-                chosen.ty, other.ty
-            );
-            return Err(reason.into());
-        }
-        if outer.is_some() {
-            walk.apply(&node.name, operator("Where", &[])?, &[Some(flat), Some(then), Some(otherwise)], &[outer])?;
-        }
+        let Some(outer) = outer else { continue };
+        let chosen = choices.choose(walk, &node.name, [then, otherwise], outer);
+        chosen.map_err(|values| {
+            let reason = format!("the branches give {values}: no tensor holds both");
+            open_condition(walk, holds, &reason)
+        })?;
     }
     Ok(())
 }
 
-/// Whether a node reads at indices that are not known at compile time.
-pub(super) fn may_fail(walk: &Walk, id: NodeId) -> bool {
-    let node = &walk.graph.nodes[id];
-    let facts = walk.graph.facts(&node.inputs);
-    let mut program = ProgramBuilder::new();
-    let inputs: Option<Vec<_>> = facts
-        .iter()
-        .map(|fact| match fact {
-            None => Some(None),
-            Some(fact) => Some(Some(match &fact.value {
-                Some(value) => program.constant(value.clone()),
-                None => program.input(fact.ty.as_tensor()?.clone()),
-            })),
-        })
-        .collect();
-    let Some(inputs) = inputs else { return true };
-    let outputs = node.op.lower(&Context::new(&facts, node.outputs.len()), &inputs, &mut program);
-    let program = program.finish(outputs);
-    IndexCheck::of(&program).iter().any(|check| program.constant(check.tensor).is_none())
+/// The outputs of a branch that is computed whether it is taken or not: `runs` says whether it is. What it reads from outside is
+/// behind a gate in a training step.
+fn taken<'m>(
+    walk: &mut Walk<'m>,
+    node: &FlatNode<'m>,
+    attribute: &str,
+    (runs, gate): (SymbolId, (SymbolId, bool)),
+) -> Result<Vec<SymbolId>, Refusal> {
+    let (start, listed) = (walk.graph.nodes.len(), walk.unsupported.len());
+    let gate = walk.trains.then_some(gate);
+    let outputs = walk.guarded(&node.name, runs, |walk| run(walk, node, attribute, gate))?;
+    let inner = walk.unsupported.drain(listed..).next();
+    if let Some(inner) = inner {
+        let reason = format!("{attribute} cannot be computed: {inner}");
+        return Err(open_condition(walk, runs, &reason));
+    }
+    if let Some(failing) = (start..walk.graph.nodes.len()).map(NodeId::from_index).find(|&id| walk.may_fail(id)) {
+        let inner = &walk.graph.nodes[failing].name;
+        let reason = format!(
+            "node `{inner}` of {attribute} reads at indices that it computes: they may lie outside where it is not taken"
+        );
+        return Err(open_condition(walk, runs, &reason));
+    }
+    Ok(outputs)
+}
+
+/// Why a node whose condition is open is refused, what decides the condition, and how to leave out the branch that `runs` says.
+fn open_condition(walk: &mut Walk<'_>, runs: SymbolId, reason: &str) -> Refusal {
+    let inputs = walk.value(runs).map(|value| walk.decisive_inputs(value)).unwrap_or_default();
+    let decides = match &inputs[..] {
+        [] => "data decide the condition".to_owned(),
+        [input] => format!("the input `{input}` decides the condition"),
+        inputs => format!("the inputs {} decide the condition", inputs.join(", ")),
+    };
+    let compared = walk.value(runs).and_then(|value| walk.compared_with(value));
+    let remedy = match (&inputs[..], compared) {
+        ([input], Some((number, false))) => format!("; if the other one is meant, give --constant {input}={number}"),
+        ([input], Some((number, true))) => {
+            format!("; if the other one is meant, give --constant {input}=VALUE, not {number}")
+        }
+        ([input], None) => format!("; choose one with --constant {input}=VALUE"),
+        _ => String::new(),
+    };
+    format!("{decides}, so both branches are computed, and {reason}{remedy}").into()
 }

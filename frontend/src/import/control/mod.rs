@@ -2,6 +2,9 @@
 
 mod block;
 mod branch;
+mod decided;
+mod either;
+mod guard;
 mod repeat;
 mod scan;
 mod stack;
@@ -9,6 +12,7 @@ mod stack;
 use super::flatten::FlatNode;
 use super::walk::{Refusal, Walk};
 pub(super) use block::operator;
+pub(super) use guard::Guards;
 pub(super) use stack::{Order, stack};
 
 /// The operators whose attributes are graphs that are expanded.

@@ -11,7 +11,7 @@ use super::super::error::ImportError;
 use super::super::flatten::{FlatNode, SymbolId};
 use super::super::walk::{Refusal, State, Walk};
 use super::block::{Block, Decision, count, give, operator, truth};
-use super::branch::may_fail;
+use super::either::Choices;
 use super::stack::{self, Order};
 
 /// What a loop goes through from one iteration to the next.
@@ -42,11 +42,11 @@ pub(super) fn fold<'m>(walk: &mut Walk<'m>, node: &FlatNode<'m>) -> Result<(), R
         None => None,
         Some(Decision::Known(trips)) => Some(trips),
         Some(Decision::Unknown) => return Ok(()),
-        Some(Decision::Open) => return Err("the trip count is not known at compile time".to_owned().into()),
+        Some(Decision::Open) => return Err(open_trips(walk, input(0)).into()),
     };
     let collected = vec![Vec::new(); collected];
     let mut iterations = Iterations { trips, condition: input(1), carried, collected, runs: Vec::new() };
-    let (listed, start) = (walk.unsupported.len(), walk.graph.nodes.len());
+    let listed = walk.unsupported.len();
     for at in 0.. {
         match iterations.another(walk, node, at)? {
             Some(true) => iterations.run(walk, node, &block, at)?,
@@ -58,7 +58,7 @@ pub(super) fn fold<'m>(walk: &mut Walk<'m>, node: &FlatNode<'m>) -> Result<(), R
             return Ok(());
         }
     }
-    let number = iterations.number(walk, node, start)?;
+    let number = iterations.number(walk, node)?;
     let Iterations { carried, collected, .. } = iterations;
     let (finals, stacks) = node.outputs.split_at(carried.len().min(node.outputs.len()));
     for (&outer, inner) in finals.iter().zip(&carried) {
@@ -99,8 +99,14 @@ impl Iterations {
             Some(Decision::Unknown) => return Ok(None),
             Some(Decision::Open) if self.trips.is_some() && !walk.trains => self.runs.extend(self.condition),
             Some(Decision::Open) => {
-                let reason = format!("whether there is an iteration {at} is not known at compile time");
-                return Err(reason.into());
+                let reason = match walk.trains {
+                    true => "data decide how often it runs, which a training step does not support",
+                    false => {
+                        "data decide how often it runs, and nothing bounds it; give the loop a trip count, its input M: the most \
+                         iterations that there may be"
+                    }
+                };
+                return Err(reason.to_owned().into());
             }
         }
         if at as u64 >= walk.limits.trips {
@@ -118,7 +124,10 @@ impl Iterations {
             None => walk.constant(&prefix, Tensor::from_bools(Shape::scalar(), &[true])),
         };
         let inputs: Vec<SymbolId> = [number, condition].into_iter().chain(self.carried.iter().copied()).collect();
-        let outputs = block.run(walk, &inputs, &prefix)?;
+        let outputs = match self.runs.last().copied() {
+            Some(runs) => perhaps(walk, runs, block, (&inputs, &prefix))?,
+            None => block.run(walk, &inputs, &prefix)?,
+        };
         let (condition, rest) = outputs.split_first().ok_or_else(|| "the body has no outputs".to_owned())?;
         if self.condition.is_some() {
             self.condition = Some(*condition);
@@ -143,20 +152,14 @@ impl Iterations {
     ) -> Result<Vec<SymbolId>, Refusal> {
         let scalar = walk.constant(&node.name, Tensor::vector_i64(&[]));
         let runs = applied(walk, node, "Reshape", &[runs, scalar])?;
+        let mut choices = Choices::new(runs);
         let mut kept = Vec::with_capacity(given.len());
         for (&new, &old) in given.iter().zip(&self.carried) {
-            let types = [new, old].map(|symbol| walk.fact(symbol).map(|fact| fact.ty));
-            let [Some(new_type), Some(old_type)] = types else {
-                kept.push(new);
-                continue;
-            };
-            if new_type != old_type {
-                let reason = format!(
-                    "data decide how often it runs, and it carries {old_type} and {new_type}: a value has one type"
-                );
-                return Err(reason.into());
-            }
-            kept.push(applied(walk, node, "Where", &[runs, new, old])?);
+            let chosen = walk.flattening.symbol("", &node.name);
+            let refused =
+                |values| format!("data decide how often it runs, and it carries {values}: no tensor holds both");
+            choices.choose(walk, &node.name, [new, old], chosen).map_err(refused)?;
+            kept.push(chosen);
         }
         if let Some(next) = self.condition {
             let next = applied(walk, node, "Reshape", &[next, scalar])?;
@@ -165,18 +168,10 @@ impl Iterations {
         Ok(kept)
     }
 
-    /// How many iterations run, if data decide; an error if one that does not run might fail.
-    fn number(&self, walk: &mut Walk, node: &FlatNode, start: usize) -> Result<Option<SymbolId>, Refusal> {
+    /// How many iterations run, if data decide.
+    fn number(&self, walk: &mut Walk, node: &FlatNode) -> Result<Option<SymbolId>, Refusal> {
         if self.runs.is_empty() {
             return Ok(None);
-        }
-        if let Some(failing) = (start..walk.graph.nodes.len()).map(NodeId::from_index).find(|&id| may_fail(walk, id)) {
-            let inner = &walk.graph.nodes[failing].name;
-            let reason = format!(
-                "data decide how often it runs, so all iterations are computed, and node `{inner}` reads at indices that it \
-                 computes: they may lie outside in an iteration that does not run"
-            );
-            return Err(reason.into());
         }
         let all = self.collected.first().map_or(0, Vec::len);
         let mut number = walk.constant(&node.name, Tensor::scalar(all.saturating_sub(self.runs.len()) as i64));
@@ -187,6 +182,42 @@ impl Iterations {
             number = applied(walk, node, "Add", &[number, runs])?;
         }
         Ok(Some(number))
+    }
+}
+
+/// The outputs of an iteration that is computed whether it runs or not; an error if it might fail where it does not.
+fn perhaps<'m>(
+    walk: &mut Walk<'m>,
+    runs: SymbolId,
+    block: &Block<'m>,
+    (inputs, prefix): (&[SymbolId], &str),
+) -> Result<Vec<SymbolId>, Refusal> {
+    let start = walk.graph.nodes.len();
+    let scalar = walk.constant(prefix, Tensor::vector_i64(&[]));
+    let runs = walk.result(prefix, "Reshape", &[Some(runs), Some(scalar)])?;
+    let outputs = walk.guarded(prefix, runs, |walk| block.run(walk, inputs, prefix))?;
+    if let Some(failing) = (start..walk.graph.nodes.len()).map(NodeId::from_index).find(|&id| walk.may_fail(id)) {
+        let inner = &walk.graph.nodes[failing].name;
+        let reason = format!(
+            "data decide how often it runs, so all iterations are computed, and node `{inner}` reads at indices that it \
+             computes: they may lie outside in an iteration that does not run"
+        );
+        return Err(reason.into());
+    }
+    Ok(outputs)
+}
+
+/// Why the number of iterations must be known, and which input it is or comes from.
+fn open_trips(walk: &mut Walk<'_>, trips: Option<SymbolId>) -> String {
+    let inputs = trips.and_then(|trips| walk.value(trips)).map(|value| walk.decisive_inputs(value)).unwrap_or_default();
+    match &inputs[..] {
+        [input] => format!(
+            "the input `{input}` decides its trip count, which must be known at compile time; fix it with --constant \
+             {input}=VALUE"
+        ),
+        _ => "data decide its trip count, which must be known at compile time; give it the most iterations that there may be, \
+              and a condition"
+            .to_owned(),
     }
 }
 

@@ -83,6 +83,9 @@ impl<'m> Walk<'m> {
     /// Takes the extents of a value of which only some elements count; `false` if the node does something else.
     pub(in crate::import) fn take_extents(&mut self, applied: Applied<'_>) -> Result<bool, String> {
         let Applied { name, op, inputs, outputs, .. } = applied;
+        if let (Op::Size(_), &[Some(input)], &[Some(output)]) = (op, inputs, outputs) {
+            return self.take_size(name, input, output);
+        }
         let (Op::Shape(_), &[Some(input)], &[Some(output)]) = (op, inputs, outputs) else { return Ok(false) };
         let (Some(Count { dimension, count }), Some(fact)) = (self.count_of(input), self.fact(input)) else {
             return Ok(false);
@@ -109,6 +112,22 @@ impl<'m> Walk<'m> {
                 false => Extent::Known(capacity),
             };
             self.counts.extents.insert(value, most.iter().zip(&is_count).map(extent).collect());
+        }
+        Ok(true)
+    }
+
+    /// Takes the number of elements of a value of which only some count; `false` if all do.
+    fn take_size(&mut self, name: &str, input: SymbolId, output: SymbolId) -> Result<bool, String> {
+        let Some((Count { dimension, count }, ty)) = self.count_of(input).zip(self.tensor(input)) else {
+            return Ok(false);
+        };
+        let number = self.symbol_of(name, count);
+        let others = ty.shape.iter().enumerate().filter(|(at, _)| *at != dimension);
+        let others = self.constant(name, Tensor::scalar(others.map(|(_, &extent)| extent as i64).product::<i64>()));
+        self.apply(name, operator("Mul", &[])?, &[Some(number), Some(others)], &[Some(output)])?;
+        if let (State::Value(value), [_]) = (self.state(output), &ty.shape[..]) {
+            let extent = Extent::Counted { count, capacity: ty.shape[dimension] as i64 };
+            self.counts.extents.insert(*value, vec![extent]);
         }
         Ok(true)
     }

@@ -134,7 +134,8 @@ impl<'m> Walk<'m> {
     }
 }
 
-fn integer(op: &Op, name: &str) -> Option<i64> {
+/// An attribute that is an integer.
+pub(super) fn integer(op: &Op, name: &str) -> Option<i64> {
     op.attributes().into_iter().find_map(|(own, value)| match value {
         Attribute::Int(value) if own == name => Some(value),
         _ => None,

@@ -20,7 +20,7 @@ pub(in crate::import) struct Counts {
     /// Vectors of extents, some of which are counts.
     pub(in crate::import) extents: BTreeMap<ValueId, Vec<Extent>>,
     /// Indices whose elements that do not count are zeros.
-    pub(super) places: BTreeSet<ValueId>,
+    pub(in crate::import) places: BTreeSet<ValueId>,
     /// The places of what counts in parts laid end to end.
     pub(super) joined: BTreeMap<Vec<Part>, ValueId>,
     /// How many of so many stand within bounds.
@@ -37,9 +37,9 @@ impl Counts {
 
 /// A part of what is laid end to end: all of it counts, or as many elements as a value says.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Part {
-    pub(super) count: Option<ValueId>,
-    pub(super) extent: usize,
+pub(in crate::import) struct Part {
+    pub(in crate::import) count: Option<ValueId>,
+    pub(in crate::import) extent: usize,
 }
 
 /// An element of a vector of extents.

@@ -7,6 +7,7 @@ use warpweave_graph::{ElementType, Shape, Tensor, TensorType, ValueId};
 use super::super::control::operator;
 use super::super::flatten::SymbolId;
 use super::super::walk::{Applied, State, Walk};
+use super::fewer::integer;
 use super::known::Count;
 
 /// What has no influence on a combination.
@@ -71,6 +72,8 @@ impl<'m> Walk<'m> {
             Op::MatMul(_) | Op::Gemm(_) => self.contracted(applied),
             Op::Concat(_) => self.joined(applied),
             Op::NonMaxSuppression(_) => self.suppressed(applied),
+            Op::NonZero(_) => self.nonzero(applied),
+            Op::Compress(_) => self.compressed(applied),
             _ => self.combined(applied),
         }
     }
@@ -112,6 +115,41 @@ impl<'m> Walk<'m> {
         if let (Op::Softmax(_) | Op::LogSoftmax(_), State::Value(value)) = (op, self.state(output)) {
             self.counts.of.insert(*value, count);
         }
+        Ok(true)
+    }
+
+    /// The places of what is not zero, of a value of which only some elements count.
+    fn nonzero(&mut self, applied: Applied<'_>) -> Result<bool, String> {
+        let Applied { name, op, inputs, outputs, .. } = applied;
+        let &[Some(data)] = inputs else { return Ok(false) };
+        let Some(count) = self.count_of(data) else { return Ok(false) };
+        let live = self.live(name, data, count)?;
+        let zero = self.zero_like(name, data)?;
+        let data = self.choice(name, live, data, zero)?;
+        self.apply(name, op.clone(), &[Some(data)], outputs)?;
+        Ok(true)
+    }
+
+    /// Slices along an axis of which only some count, picked by marks of which only some do.
+    fn compressed(&mut self, applied: Applied<'_>) -> Result<bool, String> {
+        let Applied { name, op, inputs, outputs, .. } = applied;
+        let &[Some(data), Some(marks)] = inputs else { return Ok(false) };
+        let (of_data, of_marks) = (self.count_of(data), self.count_of(marks));
+        let rank = self.tensor(data).map_or(0, |ty| ty.shape.len()) as i64;
+        let axis = integer(op, "axis").map(|axis| if axis < 0 { axis + rank } else { axis });
+        let is_along = |count: Count| axis == Some(count.dimension as i64);
+        if of_marks.is_none() && of_data.is_none() || of_data.is_some_and(|own| !is_along(own)) {
+            return Ok(false);
+        }
+        let mut marks = marks;
+        for number in [of_marks, of_data].into_iter().flatten().map(|count| count.count) {
+            let live = self.live(name, marks, Count { dimension: 0, count: number })?;
+            let both = self.result(name, "And", &[Some(marks), Some(live)])?;
+            self.forget(both);
+            marks = both;
+        }
+        let data = self.all_of(name, data)?;
+        self.apply(name, op.clone(), &[Some(data), Some(marks)], outputs)?;
         Ok(true)
     }
 
@@ -278,7 +316,7 @@ impl<'m> Walk<'m> {
     }
 
     /// A symbol, all of whose elements count.
-    pub(super) fn all_of(&mut self, name: &str, symbol: SymbolId) -> Result<SymbolId, String> {
+    pub(in crate::import) fn all_of(&mut self, name: &str, symbol: SymbolId) -> Result<SymbolId, String> {
         let same = self.result(name, "Identity", &[Some(symbol)])?;
         self.forget(same);
         Ok(same)
@@ -290,24 +328,24 @@ impl<'m> Walk<'m> {
         }
     }
 
-    fn zero_like(&mut self, name: &str, symbol: SymbolId) -> Result<SymbolId, String> {
+    pub(in crate::import) fn zero_like(&mut self, name: &str, symbol: SymbolId) -> Result<SymbolId, String> {
         let element = self.tensor(symbol).map_or(ElementType::I64, |ty| ty.element);
         Ok(self.constant(name, Neutral::Zero.scalar(element)))
     }
 
-    pub(super) fn tensor(&self, symbol: SymbolId) -> Option<TensorType> {
+    pub(in crate::import) fn tensor(&self, symbol: SymbolId) -> Option<TensorType> {
         self.fact(symbol)?.ty.as_tensor().cloned()
     }
 
     /// A symbol of a value of the graph.
-    pub(super) fn symbol_of(&mut self, name: &str, value: ValueId) -> SymbolId {
+    pub(in crate::import) fn symbol_of(&mut self, name: &str, value: ValueId) -> SymbolId {
         let symbol = self.flattening.symbol("", name);
         self.define(symbol, State::Value(value));
         symbol
     }
 
     /// What an operator without attributes gives.
-    pub(super) fn result(
+    pub(in crate::import) fn result(
         &mut self,
         name: &str,
         operation: &str,

@@ -13,11 +13,11 @@ use warpweave_graph::{TensorType, ValueId, ValueType};
 
 use super::flatten::SymbolId;
 use super::walk::{Applied, State, Walk};
-pub(super) use known::{Count, Counts, Extent, Replaced};
+pub(super) use known::{Count, Counts, Extent, Part, Replaced};
 
 impl<'m> Walk<'m> {
     /// The dimension of a symbol of which only some elements count.
-    fn count_of(&self, symbol: SymbolId) -> Option<Count> {
+    pub(super) fn count_of(&self, symbol: SymbolId) -> Option<Count> {
         match self.state(symbol) {
             State::Value(value) => self.counts.of.get(value).copied(),
             State::Unknown | State::Constant(_) | State::Variable(_) | State::Gated(_) | State::Sequence(_) => None,
