@@ -2,6 +2,7 @@
 
 mod arrays;
 mod constants;
+mod defaults;
 mod indices;
 mod inputs;
 mod storage;
