@@ -32,8 +32,8 @@ pub struct ImportOptions {
 /// Which initializers that stand among a model's inputs remain inputs, as far as no operator needs to know them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Overridable {
-    /// Those of a model that lists a few of them: some of its initializers and not all, or no more than eight. Old exporters
-    /// list all that a model has, and such weights are constants.
+    /// Those of a model that lists some of its initializers and not all, or all where these are at most eight of 1,024 elements
+    /// at most. Old exporters list all that a model has, and such weights are constants.
     #[default]
     Declared,
     /// None.

@@ -12,8 +12,8 @@ use crate::onnx::{ModelProto, TensorProto};
 /// The first version of the format in which an initializer need not stand among the inputs.
 const OPTIONAL_INPUTS: i64 = 4;
 
-/// Most initializers that stay inputs where a model lists all of its initializers among them.
-const MOST_OF_ALL: usize = 8;
+/// Most initializers that stay inputs where a model lists all of its initializers among them, and most elements of one of these.
+const MOST_OF_ALL: (usize, i64) = (8, 1024);
 
 /// The initializers that are inputs with a default, in the order in which they are to be tried: where operators need to know
 /// some of them, fewer are. The last has only those that the caller gives.
@@ -32,7 +32,7 @@ pub(super) fn candidates<'m>(
         (Variables::None, Overridable::Matching(patterns)) => {
             listed.iter().copied().filter(|tensor| patterns.fits(&tensor.name)).collect()
         }
-        (Variables::None, Overridable::Declared) if declares(model, listed.len()) => listed.clone(),
+        (Variables::None, Overridable::Declared) if declares(model, &listed) => listed.clone(),
         (Variables::None, Overridable::Declared | Overridable::None) => Vec::new(),
     };
     let is_number =
@@ -64,9 +64,13 @@ fn listed<'m>(model: &'m ModelProto, options: &ImportOptions) -> Vec<&'m TensorP
 }
 
 /// Whether the model lists initializers among its inputs to have them given: exporters of old list them all, whatever they are.
-fn declares(model: &ModelProto, listed: usize) -> bool {
+fn declares(model: &ModelProto, listed: &[&TensorProto]) -> bool {
     let all = model.graph.as_ref().map_or(0, |graph| graph.initializer.len());
-    model.ir_version >= OPTIONAL_INPUTS && (listed < all || listed <= MOST_OF_ALL)
+    let (most, elements) = MOST_OF_ALL;
+    let is_small =
+        |tensor: &&TensorProto| tensor.dims.iter().fold(1i64, |all, &extent| all.saturating_mul(extent)) <= elements;
+    let are_few = listed.len() <= most && listed.iter().all(is_small);
+    model.ir_version >= OPTIONAL_INPUTS && (listed.len() < all || are_few)
 }
 
 /// Refuses patterns that fit no initializer that is an input.

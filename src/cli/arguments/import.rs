@@ -42,7 +42,7 @@ pub struct InputChoices {
     #[arg(long = "constant", value_name = "NAME=VALUE", value_parser = parse_constant)]
     constants: Vec<(String, Value)>,
     /// Initializers that are also inputs and stay inputs, with their values as defaults: names, or patterns with *, or none. Unless
-    /// given, those of a model that lists only some of its initializers among its inputs, or eight at most
+    /// given, those of a model that lists only some of its initializers among its inputs, or a few small ones
     #[arg(long, value_name = "NAME,NAME|none", value_delimiter = ',')]
     overridable: Vec<String>,
 }

@@ -73,7 +73,7 @@ fn signature(signature: &Signature, text: &mut String) -> Value {
         ports
             .iter()
             .map(|port| {
-                let default = port.default.as_ref().map(|default| Constant::from(default.clone()).to_string());
+                let default = default(port);
                 let told = default.as_ref().map(|default| format!(", by default {default}")).unwrap_or_default();
                 let _ = writeln!(text, "{kind} {}: {}{told}", legible(&port.name), port.ty);
                 let mut value = json!({"name": port.name, "type": port.ty.to_string()});
@@ -85,6 +85,11 @@ fn signature(signature: &Signature, text: &mut String) -> Value {
             .collect()
     };
     json!({"inputs": ports("input", &signature.inputs), "outputs": ports("output", &signature.outputs)})
+}
+
+/// What an input is where nothing is given; of a large tensor its type.
+fn default(port: &Port) -> Option<String> {
+    port.default.as_ref().map(|default| Constant::from(default.clone()).to_string())
 }
 
 /// A model whose shapes are not all chosen: what it declares.
@@ -200,8 +205,11 @@ fn of_bundle(bundle: &Bundle, text: &mut String) -> Result<Value, CliError> {
         let _ = writeln!(text, "  {name}: {} bytes, {}", entry.bytes, &entry.blake3[..entry.blake3.len().min(16)]);
     }
     let mut value = json::to_value(manifest).unwrap_or(Value::Null);
-    if let Value::Object(fields) = &mut value {
-        fields.insert("kind".to_owned(), json!("bundle"));
+    value["kind"] = json!("bundle");
+    for (position, port) in manifest.signature.inputs.iter().enumerate() {
+        if let Some(default) = default(port) {
+            value["signature"]["inputs"][position]["default"] = json!(default);
+        }
     }
     Ok(value)
 }
