@@ -64,7 +64,7 @@ suites:
 	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:100 --device host & host=$$!; \
 	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:25 --device emulator,text; kernels=$$?; \
 	    wait $$host && exit $$kernels'
-	$(TIMED) nnsmith 60 $(NNSMITH) --warpweave target/debug/warpweave --sample tests/nnsmith.zip --device host,emulator
+	$(TIMED) nnsmith 120 $(NNSMITH) --warpweave target/debug/warpweave --sample tests/nnsmith.zip --device host,emulator
 	$(TIMED) random-training 240 sh -c '\
 	    $(RANDOM_TRAINING) --warpweave target/debug/warpweave --seeds 0:60 --device host & host=$$!; \
 	    $(RANDOM_TRAINING) --warpweave target/debug/warpweave --seeds 0:6 --device emulator,text; kernels=$$?; \
@@ -76,7 +76,7 @@ suites:
 	$(TIMED) contrib 120 $(CONTRIB_CASES) --warpweave target/debug/warpweave
 	$(TIMED) exporters 240 $(EXPORTERS) --warpweave target/debug/warpweave
 	@sh scripts/fetch_simplifiers.sh
-	$(TIMED) simplifiers 60 $(SIMPLIFIERS) --warpweave target/debug/warpweave --set exporters --device host
+	$(TIMED) simplifiers 120 $(SIMPLIFIERS) --warpweave target/debug/warpweave --set exporters --device host
 	$(TIMED) mutated 420 $(MUTATED) --warpweave target/debug/warpweave --seeds 0:1000
 	$(TIMED) hostile 420 $(HOSTILE) --warpweave target/debug/warpweave
 	$(TIMED) scaling 240 $(SCALING) --warpweave target/debug/warpweave --check

@@ -82,11 +82,11 @@ def check_generated(options, device, scratch):
 def check_sample(options, device, scratch):
     with zipfile.ZipFile(options.sample) as archive:
         archive.extractall(scratch)
-    folders = sorted(path.parent for path in scratch.glob("*/model.onnx"))
-    counts = seeded.counted(folders, lambda folder: compared(folder, device, options.warpweave), device, WORDS)
-    if len(folders) < FEWEST_IN_SAMPLE:
-        print(f"{options.sample} has {len(folders)} graphs, and there must be {FEWEST_IN_SAMPLE}")
-    return len(folders) >= FEWEST_IN_SAMPLE and within_bars(counts, len(folders))
+    seeds = sorted(int(path.parent.name) for path in scratch.glob("*/model.onnx"))
+    counts = seeded.counted(seeds, lambda seed: compared(scratch / str(seed), device, options.warpweave), device, WORDS)
+    if len(seeds) < FEWEST_IN_SAMPLE:
+        print(f"{options.sample} has {len(seeds)} graphs, and there must be {FEWEST_IN_SAMPLE}")
+    return len(seeds) >= FEWEST_IN_SAMPLE and within_bars(counts, len(seeds))
 
 
 def pack(options, scratch):

@@ -16,6 +16,7 @@ import concurrent.futures
 import dataclasses
 import json
 import multiprocessing
+import os
 import pathlib
 import subprocess
 import sys
@@ -38,8 +39,8 @@ SIMPLIFIERS = {
     "onnxoptimizer": onnxoptimizer.optimize,
     "onnxscript": onnxscript.optimizer.optimize,
 }
-# The fewest models of each set, so that lost files fail.
-SETS = {"zoo": 19, "exports": 20, "exporters": 11}
+# The fewest models and forms of each set, so that lost files fail.
+SETS = {"zoo": 23, "exports": 22, "exporters": 11}
 MOST_BROKEN = 0.05
 SECONDS = 300
 TESTS = pathlib.Path(__file__).resolve().parents[2] / "tests" / "models"
@@ -103,6 +104,10 @@ def originals(kind, folder, options):
 def rewrite(simplifier, source, target):
     """Rewrites a model in a process of its own: some simplifiers end theirs. What went wrong, if anything."""
     def work():
+        # They print progress and warnings.
+        with open(os.devnull, "w") as nothing:
+            for stream in (1, 2):
+                os.dup2(nothing.fileno(), stream)
         try:
             onnx.save(SIMPLIFIERS[simplifier](onnx.load(source)), target)
         except BaseException as error:  # Simplifiers raise anything.
@@ -148,7 +153,7 @@ def broken(original, rewritten):
     return None if same else "ONNX Runtime finds other outputs, too"
 
 
-def check(original, simplifier, rewritten, archive, options):
+def check(original, rewritten, archive, options):
     """The verdict of one rewritten model: `agree`, `broken` or `failed`, and what was said."""
     names = {value.name for value in onnx.load(rewritten, load_external_data=False).graph.input}
     stored = dict(numpy.load(archive))
@@ -170,20 +175,25 @@ def check(original, simplifier, rewritten, archive, options):
 
 
 def check_all(original, folder, options):
-    """The verdicts of a model's rewritten forms, by simplifier."""
+    """The verdicts of a model's rewritten forms and how many nodes they have, by simplifier."""
     stem, archive = original.name.replace("/", "_"), folder / f"{original.name.replace('/', '_')}_given.npz"
     inputs = folder / f"{stem}_in.npz"
     numpy.savez(inputs, **{name: array for name, array in original.inputs.items() if name not in original.constants})
     said = command(options, "run", original.path, "--input", inputs, "--output", archive, "--device", "host", *fixed(original))
     if said:
-        return {"original": ("failed", said)}
-    verdicts = {}
+        return {"original": ("failed", said)}, {}
+    verdicts, counts = {}, {"original": nodes(original.path)}
     for simplifier in SIMPLIFIERS:
         rewritten = folder / f"{stem}_{simplifier}.onnx"
         fault = rewrite(simplifier, original.path, rewritten)
-        verdicts[simplifier] = ("broken", fault) if fault else check(original, simplifier, rewritten, archive, options)
+        verdicts[simplifier] = ("broken", fault) if fault else check(original, rewritten, archive, options)
+        counts[simplifier] = nodes(rewritten) if rewritten.exists() else 0
         rewritten.unlink(missing_ok=True)
-    return verdicts
+    return verdicts, counts
+
+
+def nodes(path):
+    return len(onnx.load(path, load_external_data=False).graph.node)
 
 
 def main():
@@ -197,14 +207,19 @@ def main():
             if not options.models and len(models) < SETS[kind]:
                 print(f"{kind}: {len(models)} models are there, and there must be {SETS[kind]}")
                 lost = True
-            for original, verdicts in zip(models, pool.map(lambda original: check_all(original, folder, options), models)):
+            checked = pool.map(lambda original: check_all(original, folder, options), models)
+            for original, (verdicts, nodes_of) in zip(models, checked):
                 counts.update(verdict for verdict, _ in verdicts.values())
-                print(f"{original.name}: " + ", ".join(f"{name} {verdict}" for name, (verdict, _) in verdicts.items()))
+                counts["changed"] += sum(count != nodes_of["original"] for count in nodes_of.values())
+                print(f"{original.name}, {nodes_of.get('original', 0)} nodes: " + ", ".join(
+                    f"{name} {verdict} ({nodes_of.get(name, 0)} nodes)" for name, (verdict, _) in verdicts.items()))
                 for name, (verdict, said) in verdicts.items():
                     if said:
                         print(f"  {name}: {said}", flush=True)
-    print(f"{counts['agree']} agree, {counts['broken']} are broken by their simplifier, {counts['failed']} failed")
-    return int(lost or counts["failed"] > 0 or counts["broken"] > MOST_BROKEN * sum(counts.values()))
+    cases = counts["agree"] + counts["broken"] + counts["failed"]
+    print(f"{counts['agree']} agree, {counts['broken']} are broken by their simplifier, {counts['failed']} failed; "
+          f"{counts['changed']} of {cases} have another number of nodes than their original")
+    return int(lost or counts["failed"] > 0 or counts["broken"] > MOST_BROKEN * cases)
 
 
 if __name__ == "__main__":
