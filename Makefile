@@ -16,6 +16,8 @@ CONTRIB_CASES := env PYTHONPATH=.onnxruntime python3 scripts/contrib_cases.py
 MUTATED := env PYTHONPATH=.onnxruntime python3 scripts/mutated_models.py
 HOSTILE := env PYTHONPATH=.onnxruntime python3 scripts/hostile_models.py
 SCALING := env PYTHONPATH=.onnxruntime python3 scripts/scaling.py
+NNSMITH := env PYTHONPATH=.onnxruntime:.nnsmith python3 scripts/nnsmith_graphs.py
+SIMPLIFIERS := env PYTHONPATH=.onnxruntime:.simplifiers:models/check python3 models/check/simplifiers_check.py
 ZOO_CHECK := env PYTHONPATH=.onnxruntime python3 models/check/onnxruntime_check.py
 
 .PHONY: all demo demo-training test suites check full zoo training-zoo loader replay fetch clean
@@ -62,6 +64,7 @@ suites:
 	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:100 --device host & host=$$!; \
 	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:25 --device emulator,text; kernels=$$?; \
 	    wait $$host && exit $$kernels'
+	$(TIMED) nnsmith 120 $(NNSMITH) --warpweave target/debug/warpweave --sample tests/nnsmith.zip --device host,emulator
 	$(TIMED) random-training 240 sh -c '\
 	    $(RANDOM_TRAINING) --warpweave target/debug/warpweave --seeds 0:60 --device host & host=$$!; \
 	    $(RANDOM_TRAINING) --warpweave target/debug/warpweave --seeds 0:6 --device emulator,text; kernels=$$?; \
@@ -72,6 +75,8 @@ suites:
 	    wait $$host && exit $$kernels'
 	$(TIMED) contrib 120 $(CONTRIB_CASES) --warpweave target/debug/warpweave
 	$(TIMED) exporters 240 $(EXPORTERS) --warpweave target/debug/warpweave
+	@sh scripts/fetch_simplifiers.sh
+	$(TIMED) simplifiers 120 $(SIMPLIFIERS) --warpweave target/debug/warpweave --set exporters --device host
 	$(TIMED) mutated 420 $(MUTATED) --warpweave target/debug/warpweave --seeds 0:1000
 	$(TIMED) hostile 420 $(HOSTILE) --warpweave target/debug/warpweave
 	$(TIMED) scaling 240 $(SCALING) --warpweave target/debug/warpweave --check
@@ -105,6 +110,9 @@ full: test
 	$(MUTATED) --warpweave $(WARPWEAVE) --seeds 0:20000
 	$(RANDOM_GRAPHS) --warpweave $(WARPWEAVE) --seeds 0:2000 --device host
 	$(RANDOM_GRAPHS) --warpweave $(WARPWEAVE) --seeds 0:500 --device emulator,text
+	@sh scripts/fetch_nnsmith.sh
+	$(NNSMITH) --warpweave $(WARPWEAVE) --seeds 0:1500 --device host,emulator
+	$(SIMPLIFIERS) --warpweave $(WARPWEAVE)
 	$(RANDOM_TRAINING) --warpweave $(WARPWEAVE) --seeds 0:1000 --device host
 	$(RANDOM_TRAINING) --warpweave $(WARPWEAVE) --seeds 0:100 --device emulator,text
 	$(OPERATOR_CASES) --warpweave $(WARPWEAVE) --seeds 0:2000 --device host

@@ -24,6 +24,8 @@ OPSET = 21
 MICROSOFT = "com.microsoft"
 RANDOM = numpy.random.default_rng(7)
 CASES = []
+# The fewest of them, so that a family that is left out fails.
+FEWEST_CASES = 140
 
 
 class Case:
@@ -472,6 +474,8 @@ def main():
     chosen = [case for case in CASES if not options.only or options.only in case.name]
     if not chosen:
         sys.exit("no case has such a name")
+    if len(CASES) < FEWEST_CASES:
+        sys.exit(f"{len(CASES)} cases are there, and there must be {FEWEST_CASES}")
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or pathlib.Path(temporary)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:

@@ -6,13 +6,15 @@ import concurrent.futures
 import pathlib
 
 
-def options(description, seeds):
-    """The command line: the program, a range of seeds, devices, and a folder, which is made, for what fails."""
+def options(description, seeds, more=lambda parser: None):
+    """The command line: the program, a range of seeds, devices, a folder, which is made, for what fails, and what `more` adds
+    to the parser."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--warpweave", default="target/release/warpweave", help="the program")
     parser.add_argument("--seeds", default=seeds, help="FIRST:END")
     parser.add_argument("--device", default="host", help="such as host,emulator,text")
     parser.add_argument("--keep", type=pathlib.Path, help="a folder for models and arrays that fail")
+    more(parser)
     found = parser.parse_args()
     found.seeds = range(*map(int, found.seeds.split(":")))
     found.devices = found.device.split(",")
@@ -24,11 +26,12 @@ def options(description, seeds):
 def counted(seeds, check, where, words):
     """How often each verdict came out: `check` gives one, and what was said of it, for a seed. `words` are verdicts as they are
     printed, in their order; failures are printed with their seeds, refusals with their reasons."""
+    verdicts = []
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        verdicts = list(pool.map(check, seeds))
-    for seed, (verdict, said) in zip(seeds, verdicts):
-        if verdict == "failed":
-            print(f"seed {seed} on {where}: {said}")
+        for seed, (verdict, said) in zip(seeds, pool.map(check, seeds)):
+            verdicts.append((verdict, said))
+            if verdict == "failed":
+                print(f"seed {seed} on {where}: {said}", flush=True)
     refused = collections.Counter(said for verdict, said in verdicts if verdict == "refused")
     for reason, count in refused.most_common(5):
         print(f"{where}: {count} refused: {reason}")

@@ -67,11 +67,13 @@ def failures(case, folder, options):
 
 def main():
     options = arguments()
-    failed = False
+    failed, known = False, exporters.cases()
+    if unknown := set(options.models) - set(known):
+        sys.exit(f"no such model: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(options.keep or scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        for name, build in exporters.cases().items():
+        for name, build in known.items():
             if options.models and name not in options.models:
                 continue
             start = time.monotonic()

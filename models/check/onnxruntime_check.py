@@ -24,6 +24,8 @@ import numpy
 import onnx
 import onnxruntime
 
+# The fewest models, so that lost ones fail.
+FEWEST_MODELS = 19
 ELEMENTS = {"tensor(float)": numpy.float32, "tensor(float16)": numpy.float16, "tensor(int64)": numpy.int64}
 
 
@@ -178,6 +180,11 @@ def main():
     options = arguments()
     listed = json.loads(subprocess.run([options.warpweave, "models", "list", "--json"], check=True,
                                        capture_output=True, text=True).stdout)["models"]
+    unknown = set(options.models) - {model["name"] for model in listed}
+    if unknown:
+        sys.exit(f"no such model: {', '.join(sorted(unknown))}")
+    if len(listed) < FEWEST_MODELS:
+        sys.exit(f"{len(listed)} models are there, and there must be {FEWEST_MODELS}")
     checked, failed = 0, 0
     print(HEAD, flush=True)
     for model in listed:

@@ -17,7 +17,14 @@ pub struct Model {
     pub path: PathBuf,
 }
 
+/// The least number of models, so that lost files fail.
+const FEWEST: usize = 22;
+
 /// All models, by name.
+///
+/// # Panics
+///
+/// Panics if models are missing.
 pub fn all() -> Vec<Model> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("models");
     let mut models = Vec::new();
@@ -33,6 +40,7 @@ pub fn all() -> Vec<Model> {
         }
     }
     models.sort();
+    assert!(models.len() >= FEWEST, "{} exported models are there, and there must be {FEWEST}", models.len());
     models
 }
 

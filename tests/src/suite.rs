@@ -61,10 +61,14 @@ impl Suite {
         }));
     }
 
-    /// Runs the trials that the command line selects, prints the time and the slowest trials, and fails if a trial does
-    /// or if the budget is exceeded.
+    /// Runs the trials that the command line selects, prints the time and the slowest trials, and fails if a trial does, if
+    /// the budget is exceeded, or if the suite has no trials.
     pub fn run(mut self) -> ExitCode {
         let arguments = Arguments::from_args();
+        if self.trials.is_empty() {
+            eprintln!("suite {} has no trials", self.name);
+            return ExitCode::FAILURE;
+        }
         let start = Instant::now();
         let conclusion = libtest_mimic::run(&arguments, std::mem::take(&mut self.trials));
         let elapsed = start.elapsed();

@@ -62,7 +62,13 @@ class Builder:
 FLOAT, INT64, BOOL, UINT8, INT8 = (TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL, TensorProto.UINT8, TensorProto.INT8)
 
 
+# The fewest models, so that lost files fail.
+FEWEST = 11
+
+
 def cases():
     """The names of all models, and how to build them."""
     files = sorted(pathlib.Path(__file__).parent.glob("[a-z]*.py"))
+    if len(files) < FEWEST:
+        raise FileNotFoundError(f"{len(files)} models are there, and there must be {FEWEST}")
     return {file.stem: importlib.import_module(f"{__name__}.{file.stem}").build for file in files}

@@ -31,6 +31,9 @@ fn main() -> ExitCode {
     suite.run()
 }
 
+/// The least number of files, so that lost ones fail.
+const FEWEST_FILES: usize = 65;
+
 /// The files, by name.
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests");
@@ -38,6 +41,7 @@ fn files() -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable entry").path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
     files.sort();
+    assert!(files.len() >= FEWEST_FILES, "{} file tests are there, and there must be {FEWEST_FILES}", files.len());
     files
 }
 

@@ -22,6 +22,9 @@ use warpweave_tests::samples;
 /// Larger models are left out: most of their bytes are weights.
 const LARGEST_MODEL: u64 = 8 << 10;
 
+/// The least number of small node tests, so that lost files fail.
+const FEWEST_MODELS: usize = 1500;
+
 /// The files of a folder, sorted; none if it is not there.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -44,7 +47,9 @@ pub fn models() -> Vec<Vec<u8>> {
     let mut paths: Vec<PathBuf> = folders.flatten().map(|folder| folder.path().join("model.onnx")).collect();
     paths.sort();
     let is_small = |path: &PathBuf| path.metadata().is_ok_and(|metadata| metadata.len() <= LARGEST_MODEL);
-    paths.into_iter().filter(is_small).map(|path| read(&path)).collect()
+    paths.retain(is_small);
+    assert!(paths.len() >= FEWEST_MODELS, "{} node tests are there: run scripts/fetch_onnx_tests.sh", paths.len());
+    paths.iter().map(|path| read(path)).collect()
 }
 
 /// A small model for the host, as a bundle.

@@ -1,0 +1,179 @@
+"""Cases from NNSmith's graphs: inputs and weights that keep every value finite, and outputs that are determined."""
+
+import random
+
+import numpy
+import onnx
+import onnxruntime
+from onnx import helper, numpy_helper
+
+import nnsmith_onnx
+
+IN_KERNELS = [numpy.float32, numpy.int32, numpy.int64, numpy.int8, numpy.uint8, numpy.bool_]
+ON_HOST = IN_KERNELS + [numpy.float64, numpy.float16, numpy.int16]
+DEVICES = {"host": ON_HOST, "reference": ON_HOST, "emulator": IN_KERNELS, "text": IN_KERNELS}
+# Operators that give the same bits whoever computes them.
+EXACT = {"Abs", "And", "ArgMax", "ArgMin", "Cast", "Ceil", "Clip", "Concat", "Equal", "Expand", "Floor", "Greater", "Less", "Max",
+         "MaxPool", "Min", "Neg", "Or", "Pad", "ReduceMax", "ReduceMin", "Relu", "Reshape", "Round", "Slice", "Squeeze",
+         "Transpose", "Trilu", "Where", "Xor"}
+# What an inexact operator may err by, relatively, and what then passes of outputs.
+ERRORS = {"float16": 2.0**-10, "float32": 2.0**-21, "float64": 2.0**-48}
+TOLERANCE, HALF_TOLERANCE = 1e-3, 2e-2
+LARGEST = {"float16": 1e3, "float32": 1e6, "float64": 1e6}
+DRAWS = 12
+# Bounds of what integers come to on the way, from the sizes of operands, and what they come to.
+MAGNITUDES = {
+    "Add": numpy.add,
+    "Sub": numpy.add,
+    "Mul": numpy.multiply,
+    "MatMul": numpy.matmul,
+    "ReduceSum": lambda sizes, axis: numpy.sum(sizes, int(axis[0])),
+    "ReduceProd": lambda sizes, axis: numpy.prod(numpy.maximum(sizes, 1), int(axis[0])),
+}
+WIDE = {"Cast": numpy.trunc, "Neg": numpy.negative, "Sub": numpy.subtract}
+
+
+def run(model, inputs, optimised=False):
+    options = onnxruntime.SessionOptions()
+    if not optimised:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, inputs)
+
+
+class Drawer:
+    """Values of inputs and weights. Later draws lie farther from zero and from what overflows."""
+
+    def __init__(self, seed, draw):
+        self.numbers, self.draw = numpy.random.default_rng([seed, draw]), draw
+
+    def __call__(self, element, shape):
+        if element is numpy.bool_:
+            return self.numbers.integers(0, 2, shape).astype(element)
+        if issubclass(element, numpy.integer):
+            least = 1 if self.draw % 2 else max(-8, numpy.iinfo(element).min)
+            return self.numbers.integers(least, 4 if self.draw > 3 else 9, shape).astype(element)
+        low, high = [(-1, 1), (-2, 2), (0, 1), (0.1, 0.9), (1, 2), (-0.5, 0.9)][self.draw % 6]
+        return self.numbers.uniform(low, high, shape).astype(element)
+
+
+def watched(model):
+    """The model with every value as an output."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    del copy.graph.output[:]
+    copy.graph.output.extend(onnx.ValueInfoProto(name=name) for node in model.graph.node for name in node.output)
+    return copy
+
+
+def shaken(model, values, seed):
+    """The model with errors of a few units in the last place at every operand and result of every inexact operator."""
+    numbers = numpy.random.default_rng([seed, 1 << 20])
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    del copy.graph.node[:]
+
+    def error(source, target):
+        array = values[source]
+        noise = 1 + ERRORS[array.dtype.name] * numbers.uniform(-1, 1, array.shape)
+        copy.graph.initializer.append(numpy_helper.from_array(numpy.asarray(noise, array.dtype), f"{target}_noise"))
+        return f"{target}_noise"
+
+    for at, node in enumerate(model.graph.node):
+        new = onnx.NodeProto()
+        new.CopyFrom(node)
+        if node.op_type in EXACT:
+            copy.graph.node.append(new)
+            continue
+        for slot, name in enumerate(node.input):
+            if name in values and values[name].dtype.name in ERRORS and node.op_type not in ("Resize", "Clip"):
+                new.input[slot] = f"n{at}_{slot}"
+                copy.graph.node.append(helper.make_node("Mul", [name, error(name, new.input[slot])], [new.input[slot]]))
+        [result] = node.output
+        if values[result].dtype.name in ERRORS:
+            new.output[0] = f"n{at}_result"
+            copy.graph.node.extend([new, helper.make_node("Mul", [new.output[0], error(result, new.output[0])], [result])])
+        else:
+            copy.graph.node.append(new)
+    return copy
+
+
+class Generator:
+    """The cases of a device, whose kernels have its element types."""
+
+    def __init__(self, device):
+        self.elements = nnsmith_onnx.elements_of(DEVICES[device])
+        self.kinds = nnsmith_onnx.operators(self.elements, self.runs)
+
+    @staticmethod
+    def runs(ir):
+        """Whether ONNX Runtime has a kernel for the operators of a graph."""
+        drawer = Drawer(0, 4)
+        printer = nnsmith_onnx.Printer(ir, drawer)
+        try:
+            run(printer.model(), {name: drawer(tensor.dtype.numpy(), tensor.shape) for name, tensor in printer.inputs.items()})
+        except Exception as error:  # ONNX Runtime's errors have no common type.
+            if "NOT_IMPLEMENTED" not in str(error) and "INVALID_GRAPH" not in str(error):
+                raise
+            return False
+        return True
+
+    def write(self, seed, folder):
+        """Writes a seed's model, arrays and tolerance. Why there is none, if so."""
+        nodes = random.Random(seed).randrange(5, 31)
+        ir = nnsmith_onnx.generated(seed, self.kinds, self.elements, nodes)
+        for draw in range(DRAWS):
+            drawer = Drawer(seed, draw)
+            printer = nnsmith_onnx.Printer(ir, drawer)
+            model = printer.model()
+            inputs = {name: drawer(tensor.dtype.numpy(), tensor.shape) for name, tensor in printer.inputs.items()}
+            with numpy.errstate(all="ignore"):
+                every = watched(model)
+                names = [value.name for value in every.graph.output]
+                values = dict(zip(names, map(numpy.asarray, run(every, inputs))))
+                values |= inputs | {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+                if self.finite(model, values):
+                    break
+        else:
+            return "not finite"
+        onnx.checker.check_model(model, full_check=True)
+        found = run(model, inputs)
+        halves = any(array.dtype == numpy.float16 for array in values.values())
+        tolerance = HALF_TOLERANCE if halves else TOLERANCE
+        others = [run(shaken(model, values, seed + at), inputs) for at in range(2)]
+        try:
+            others.append(run(model, inputs, optimised=True))
+        except onnxruntime.capi.onnxruntime_pybind11_state.Fail:
+            pass  # Its optimiser refuses doubles where it expects singles; the plain run still says what is right.
+        for other in others:
+            for wanted, array in zip(found, other):
+                if not numpy.allclose(wanted, array, tolerance / 4, tolerance / 4):
+                    return "not determined"
+        onnx.save(model, folder / "model.onnx")
+        arrays = {f"in_{name}": array for name, array in inputs.items()}
+        numpy.savez(folder / "io.npz", **arrays, **{f"out_{at}": array for at, array in enumerate(found)})
+        (folder / "tolerance.txt").write_text(f"{tolerance}")
+        return None
+
+    @staticmethod
+    def finite(model, values):
+        """Whether no floating-point value is near overflow, and no integer overflows, which ONNX does not define."""
+        for node in model.graph.node:
+            [result] = (values[name] for name in node.output)
+            operands = [values[name].astype(numpy.float64) for name in node.input if name in values]
+            if result.dtype.name in LARGEST:
+                if not all(numpy.abs(array).max(initial=0) <= LARGEST[result.dtype.name] for array in (*operands[:2], result)):
+                    return False
+            elif result.dtype.kind in "iu":
+                limits = numpy.iinfo(result.dtype)
+                most = min(limits.max, 2.0**52)
+                sizes = [numpy.abs(array) for array in operands]
+                if node.op_type in MAGNITUDES and numpy.max(MAGNITUDES[node.op_type](*sizes), initial=0) > most:
+                    return False
+                ranged = node.op_type in ("Cast", "Neg", "Sub")
+                if ranged and not (numpy.min(WIDE[node.op_type](*operands), initial=0) >= max(limits.min, -(2.0**52))
+                                   and numpy.max(WIDE[node.op_type](*operands), initial=0) <= most):
+                    return False
+        return True
