@@ -20,7 +20,7 @@ NNSMITH := env PYTHONPATH=.onnxruntime:.nnsmith python3 scripts/nnsmith_graphs.p
 SIMPLIFIERS := env PYTHONPATH=.onnxruntime:.simplifiers:models/check python3 models/check/simplifiers_check.py
 ZOO_CHECK := env PYTHONPATH=.onnxruntime python3 models/check/onnxruntime_check.py
 
-.PHONY: all demo demo-training test suites check full zoo training-zoo loader replay fetch clean
+.PHONY: all demo demo-training test suites check full others zoo training-zoo loader replay fetch clean
 
 all: check
 
@@ -44,43 +44,64 @@ check: fetch
 test: fetch
 	@$(TIMED) --two-cores 4800 total 2400 $(MAKE) --no-print-directory suites
 
+# The same suites, each bar at full size: every model on every device, every change of every model's plans, every model for both
+# architectures, all seeds. Behind them what `make test` has no sample of.
+full: fetch
+	$(CARGO) build --release --quiet
+	@sh scripts/fetch_nnsmith.sh
+	@$(TIMED) full 36000 $(MAKE) --no-print-directory FULL=1 suites others
+
+# What a suite is given: of `make test`, and with FULL of `make full`.
+given = $(if $(FULL),$(2),$(1))
+# A suite with its budget in seconds, which is that of `make test`.
+suite = $(TIMED) $(1) $(if $(FULL),14400,$(2))
+# Host beside emulator and text, each with its seeds.
+both = sh -c '$(1) --warpweave $(TESTED_BINARY) --seeds $(2) --device host & host=$$!; \
+	    $(1) --warpweave $(TESTED_BINARY) --seeds $(3) --device emulator,text; kernels=$$?; wait $$host && exit $$kernels'
+TESTED_BINARY = $(call given,target/debug/warpweave,$(WARPWEAVE))
+ifdef FULL
+export WARPWEAVE_FULL := 1
+export WARPWEAVE_FUZZ_SECONDS := 600
+endif
+
 suites:
 	$(CARGO) fmt --all --check
-	$(TIMED) build 900 $(CARGO) test $(TESTED) --no-run --quiet
-	$(TIMED) lints-and-lab 540 sh -c '\
+	$(call suite,build,900) $(CARGO) test $(TESTED) --no-run --quiet
+	$(call suite,lints-and-lab,540) sh -c '\
 	    $(CARGO) test $(SUITES) --test lab -- --test-threads 3 & lab=$$!; \
 	    $(CARGO) clippy --target-dir target/lints --workspace --all-targets --quiet -- -D warnings; lints=$$?; \
 	    wait $$lab && exit $$lints'
-	$(TIMED) unit 720 $(CARGO) test $(TESTED) --exclude warpweave-tests
-	$(TIMED) files 180 $(CARGO) test $(SUITES) --test tidy --test filetests
-	$(TIMED) fuzz 180 $(CARGO) test $(SUITES) --test fuzz
-	$(TIMED) conformance 720 $(CARGO) test $(SUITES) --test conformance
-	$(TIMED) emulator 1080 $(CARGO) test $(SUITES) --test plans --test lowering
-	$(TIMED) models 540 $(CARGO) test $(SUITES) --test models
-	$(TIMED) training 840 $(CARGO) test $(SUITES) --test training
+	$(call suite,unit,720) $(CARGO) test $(TESTED) --exclude warpweave-tests
+	$(call suite,files,180) $(CARGO) test $(SUITES) --test tidy --test filetests
+	$(call suite,fuzz,180) $(CARGO) test $(SUITES) --test fuzz
+	$(call suite,conformance,720) $(CARGO) test $(SUITES) --test conformance
+	$(call suite,emulator,1080) $(CARGO) test $(SUITES) --test plans --test lowering
+	$(call suite,models,540) $(CARGO) test $(SUITES) --test models
+	$(call suite,training,840) $(CARGO) test $(SUITES) --test training
 	python3 scripts/replay.py --self-test >/dev/null
 	@sh scripts/fetch_onnxruntime.sh
-	$(TIMED) random 420 sh -c '\
-	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:100 --device host & host=$$!; \
-	    $(RANDOM_GRAPHS) --warpweave target/debug/warpweave --seeds 0:25 --device emulator,text; kernels=$$?; \
-	    wait $$host && exit $$kernels'
-	$(TIMED) nnsmith 120 $(NNSMITH) --warpweave target/debug/warpweave --sample tests/nnsmith.zip --device host,emulator
-	$(TIMED) random-training 240 sh -c '\
-	    $(RANDOM_TRAINING) --warpweave target/debug/warpweave --seeds 0:60 --device host & host=$$!; \
-	    $(RANDOM_TRAINING) --warpweave target/debug/warpweave --seeds 0:6 --device emulator,text; kernels=$$?; \
-	    wait $$host && exit $$kernels'
-	$(TIMED) operators 240 sh -c '\
-	    $(OPERATOR_CASES) --warpweave target/debug/warpweave --seeds 0:100 --device host & host=$$!; \
-	    $(OPERATOR_CASES) --warpweave target/debug/warpweave --seeds 0:20 --device emulator,text; kernels=$$?; \
-	    wait $$host && exit $$kernels'
-	$(TIMED) contrib 120 $(CONTRIB_CASES) --warpweave target/debug/warpweave
-	$(TIMED) exporters 240 $(EXPORTERS) --warpweave target/debug/warpweave
+	$(call suite,random,420) $(call both,$(RANDOM_GRAPHS),$(call given,0:100,0:2000),$(call given,0:25,0:500))
+	$(call suite,nnsmith,120) $(NNSMITH) --warpweave $(TESTED_BINARY) --device host,emulator \
+	    $(call given,--sample tests/nnsmith.zip,--seeds 0:1500)
+	$(call suite,random-training,240) $(call both,$(RANDOM_TRAINING),$(call given,0:60,0:1000),$(call given,0:6,0:100))
+	$(call suite,operators,240) $(call both,$(OPERATOR_CASES),$(call given,0:100,0:2000),$(call given,0:20,0:300))
+	$(call suite,contrib,120) $(CONTRIB_CASES) --warpweave $(TESTED_BINARY)
+	$(call suite,exporters,240) $(EXPORTERS) --warpweave $(TESTED_BINARY)
 	@sh scripts/fetch_simplifiers.sh
-	$(TIMED) simplifiers 120 $(SIMPLIFIERS) --warpweave target/debug/warpweave --set exporters --device host
-	$(TIMED) mutated 420 $(MUTATED) --warpweave target/debug/warpweave --seeds 0:1000
-	$(TIMED) hostile 420 $(HOSTILE) --warpweave target/debug/warpweave
-	$(TIMED) scaling 240 $(SCALING) --warpweave target/debug/warpweave --check
-	$(TIMED) zoo 540 $(ZOO_CHECK) --warpweave target/debug/warpweave --device reference,host --target sm_90a
+	$(call suite,simplifiers,120) $(SIMPLIFIERS) --warpweave $(TESTED_BINARY) $(call given,--set exporters --device host,)
+	$(call suite,mutated,420) $(MUTATED) --warpweave $(TESTED_BINARY) --seeds $(call given,0:1000,0:20000)
+	$(call suite,hostile,420) $(HOSTILE) --warpweave $(TESTED_BINARY)
+	$(call suite,scaling,240) $(SCALING) --warpweave $(TESTED_BINARY) --check
+	$(call suite,zoo,540) $(ZOO_CHECK) --warpweave $(TESTED_BINARY) --device reference,host --target sm_90a
+
+# Every model on every device through the command line, the sizes of what is shipped, and one more of each kind in a copy of the
+# tree.
+others:
+	sh scripts/compare_models.sh $(WARPWEAVE)
+	sh scripts/loader_size.sh $(WARPWEAVE)
+	sh scripts/travel_size.sh $(WARPWEAVE)
+	python3 scripts/add_one_of_each.py --test
+	python3 scripts/check_report.py --warpweave $(WARPWEAVE)
 
 demo:
 	@sh scripts/fetch_cuda.sh
@@ -97,28 +118,6 @@ demo-training:
 training-zoo: fetch
 	$(CARGO) build --release --quiet
 	python3 scripts/training_zoo.py --warpweave $(WARPWEAVE) --write docs/results/training.md
-
-# Every bar at full size: every model on every device through the command line, every change of every model's plans,
-# every model for both architectures, and one more of each kind in a copy of the tree.
-full: test
-	$(CARGO) build --release --quiet
-	sh scripts/compare_models.sh $(WARPWEAVE)
-	sh scripts/loader_size.sh $(WARPWEAVE)
-	sh scripts/travel_size.sh $(WARPWEAVE)
-	WARPWEAVE_FULL=1 $(CARGO) test $(SUITES) --test plans --test models --test training --test lab
-	WARPWEAVE_FUZZ_SECONDS=600 $(CARGO) test $(SUITES) --test fuzz
-	$(MUTATED) --warpweave $(WARPWEAVE) --seeds 0:20000
-	$(RANDOM_GRAPHS) --warpweave $(WARPWEAVE) --seeds 0:2000 --device host
-	$(RANDOM_GRAPHS) --warpweave $(WARPWEAVE) --seeds 0:500 --device emulator,text
-	@sh scripts/fetch_nnsmith.sh
-	$(NNSMITH) --warpweave $(WARPWEAVE) --seeds 0:1500 --device host,emulator
-	$(SIMPLIFIERS) --warpweave $(WARPWEAVE)
-	$(RANDOM_TRAINING) --warpweave $(WARPWEAVE) --seeds 0:1000 --device host
-	$(RANDOM_TRAINING) --warpweave $(WARPWEAVE) --seeds 0:100 --device emulator,text
-	$(OPERATOR_CASES) --warpweave $(WARPWEAVE) --seeds 0:2000 --device host
-	$(OPERATOR_CASES) --warpweave $(WARPWEAVE) --seeds 0:300 --device emulator,text
-	python3 scripts/add_one_of_each.py --test
-	python3 scripts/check_report.py --warpweave $(WARPWEAVE)
 
 # Every benchmark model at full size: compiled for host and sm_90a within bars for time and memory, and the peak of two on
 # the host. Two cores, 12 GB of memory, 12 GB of disk.
