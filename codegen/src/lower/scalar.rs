@@ -20,6 +20,7 @@ use crate::lower::convert::{binary_wrapped, converted, unary_wrapped};
 use crate::lower::emitter::{Emitter, StagedArray, add, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::index::{Coordinates, bind_guard, emit_guard, emit_index};
+use crate::lower::unsupported::check_function;
 
 /// Which stage of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,17 +113,15 @@ impl<'p> Point<'p> {
             }
             Scalar::Unary(op, operand) => {
                 let (function, element) = (unary(*op), expr.element_of(operand));
-                if unary_result(function, scalar_type(emitter, element)?).is_none() {
-                    return Err(LowerError::Function { operator: emitter.id, function: op.word(), element });
-                }
+                let checked = check_function(op.word(), element, |scalar| unary_result(function, scalar));
+                checked.map_err(|what| emitter.unsupported(what))?;
                 let value = self.emit(emitter, operand)?;
                 Ok(unary_wrapped(element, function, value))
             }
             Scalar::Binary(op, left, right) => {
                 let (function, element) = (binary(*op), expr.element_of(left));
-                if binary_result(function, scalar_type(emitter, element)?).is_none() {
-                    return Err(LowerError::Function { operator: emitter.id, function: op.word(), element });
-                }
+                let checked = check_function(op.word(), element, |scalar| binary_result(function, scalar));
+                checked.map_err(|what| emitter.unsupported(what))?;
                 let (left, right) = (self.emit(emitter, left)?, self.emit(emitter, right)?);
                 Ok(binary_wrapped(element, function, left, right))
             }
@@ -434,7 +433,7 @@ pub(crate) fn number_in_box(
     Ok(number.unwrap_or_else(|| Expression::i32(0)))
 }
 
-fn unary(op: expr::UnaryOp) -> UnaryOp {
+pub(crate) fn unary(op: expr::UnaryOp) -> UnaryOp {
     match op {
         expr::UnaryOp::Negate => UnaryOp::Negate,
         expr::UnaryOp::Absolute => UnaryOp::Absolute,
