@@ -36,8 +36,10 @@ pub enum Obstacle {
     NotConstant,
     /// A node that contradicts what its operator is defined for.
     Contradiction,
-    /// A form of an operator, or control flow, that is not supported.
+    /// A form of an operator that is not supported: its extents, or which inputs and outputs it has.
     Form,
+    /// Control flow, a sequence or an extent that is not decided when the model is imported.
+    Undecided,
 }
 
 impl Obstacle {
@@ -83,6 +85,10 @@ impl Obstacle {
             }
             Self::Contradiction => "check the model with the ONNX checker and export it again",
             Self::Form => {
+                "forms of operators: choose smaller shapes with --shape where extents are too large, else export other nodes in \
+                 their place"
+            }
+            Self::Undecided => {
                 "replace these, export with another opset, or fix the inputs that they need to know with --constant NAME=VALUE"
             }
         }

@@ -7,6 +7,7 @@ use std::path::Path;
 use warpweave::explain::{PICTURE_GENERATOR, TRACE_BEGINNING};
 use warpweave::frontend::trained_mark;
 use warpweave::graph::npy;
+use warpweave::lab::{self, costs::Costs, run::RECORD};
 use warpweave::models;
 use warpweave::report;
 use warpweave::runtime::bundle::is_sealed;
@@ -41,6 +42,12 @@ pub enum OutputKind {
     Constants,
     /// Recorded times.
     Timings,
+    /// The lab's record, which names its format.
+    LabRecord,
+    /// Another of the lab's results. It has no mark of its own: it belongs to the record beside it.
+    LabPart,
+    /// What the lab's models take.
+    LabCosts,
     /// The text of a level, by what it begins with or holds.
     Text(TextMark),
 }
@@ -73,6 +80,9 @@ impl OutputKind {
             Self::Trace => "trace",
             Self::Constants => "file of constants",
             Self::Timings => "file of times",
+            Self::LabRecord => "record of the lab",
+            Self::LabPart => "file beside a record of the lab",
+            Self::LabCosts => "file of costs of the lab",
             Self::Text(_) => "text of this level",
         }
     }
@@ -96,6 +106,9 @@ impl OutputKind {
                 Self::Trace => beginning.starts_with(TRACE_BEGINNING.as_bytes()),
                 Self::Constants => read_arch(path).is_ok(),
                 Self::Timings => TimingsFile::read(path).is_ok(),
+                Self::LabRecord => holds(lab::FORMAT),
+                Self::LabPart => Self::LabRecord.is(&path.with_file_name(RECORD)).unwrap_or(false),
+                Self::LabCosts => Costs::read(path).is_some(),
                 Self::Text(TextMark::Begins(mark)) => beginning.starts_with(mark.as_bytes()),
                 Self::Text(TextMark::Holds(mark)) => holds(mark),
             })

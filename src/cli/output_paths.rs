@@ -45,7 +45,6 @@ pub fn check_files(files: &[OutputFile], inputs: &[PathBuf]) -> Result<(), CliEr
     let known: Vec<(&PathBuf, FileIdentity)> =
         inputs.iter().filter_map(|input| Some((input, identity(input)?))).collect();
     for OutputFile { path, kind, .. } in files {
-        check_name(path)?;
         // What is not there yet is no input.
         let own = identity(path);
         if let Some((input, _)) = known.iter().find(|(_, other)| Some(*other) == own) {
@@ -106,8 +105,9 @@ fn check_name(path: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Refuses a file that cannot be written where it is to stand.
-fn check_place(path: &Path) -> Result<(), CliError> {
+/// Refuses a file that cannot be written where it is to stand, whatever it is.
+pub fn check_place(path: &Path) -> Result<(), CliError> {
+    check_name(path)?;
     let folder = folder_of(path);
     let refused = |source: Error| Err(file_error("write", path)(source));
     match fs::metadata(folder) {

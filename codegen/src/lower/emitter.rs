@@ -15,8 +15,7 @@ use crate::kernel_ir::memory::{GlobalSpace, MemoryOrder, MemoryType};
 use crate::kernel_ir::program::{Kernel, RegisterArray, SharedArray};
 use crate::kernel_ir::statement::{Block, Place, Statement};
 use crate::lower::error::LowerError;
-use crate::lower::types::memory_type;
-use crate::lower::unsupported::Unsupported;
+use crate::lower::unsupported::{Unsupported, memory_type};
 
 /// A staged value in shared memory: its box, the last dimension fastest.
 pub(crate) struct StagedArray {

@@ -5,7 +5,7 @@ use crate::lower::types::scalar_type;
 use std::collections::HashMap;
 
 use warpweave_graph::ElementType;
-use warpweave_graph::expr::{self, Index, IndirectIndex, Read, ReadId, Scalar, TensorExpr};
+use warpweave_graph::expr::{Index, IndirectIndex, Read, ReadId, Scalar, TensorExpr};
 use warpweave_graph::text::reader::Word;
 use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::template::staged::blocked::is_wide;
@@ -20,7 +20,7 @@ use crate::lower::convert::{binary_wrapped, converted, unary_wrapped};
 use crate::lower::emitter::{Emitter, StagedArray, add, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::index::{Coordinates, bind_guard, emit_guard, emit_index};
-use crate::lower::unsupported::check_function;
+use crate::lower::unsupported::{binary, check_function, unary};
 
 /// Which stage of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -431,46 +431,4 @@ pub(crate) fn number_in_box(
         });
     }
     Ok(number.unwrap_or_else(|| Expression::i32(0)))
-}
-
-pub(crate) fn unary(op: expr::UnaryOp) -> UnaryOp {
-    match op {
-        expr::UnaryOp::Negate => UnaryOp::Negate,
-        expr::UnaryOp::Absolute => UnaryOp::Absolute,
-        expr::UnaryOp::Not => UnaryOp::Not,
-        expr::UnaryOp::Exp => UnaryOp::Exp,
-        expr::UnaryOp::Log => UnaryOp::Log,
-        expr::UnaryOp::Sqrt => UnaryOp::Sqrt,
-        expr::UnaryOp::Tanh => UnaryOp::Tanh,
-        expr::UnaryOp::Erf => UnaryOp::Erf,
-        expr::UnaryOp::Sin => UnaryOp::Sin,
-        expr::UnaryOp::Cos => UnaryOp::Cos,
-        expr::UnaryOp::Atan => UnaryOp::Atan,
-        expr::UnaryOp::Floor => UnaryOp::Floor,
-        expr::UnaryOp::Ceil => UnaryOp::Ceil,
-        expr::UnaryOp::RoundEven => UnaryOp::RoundEven,
-    }
-}
-
-pub(crate) fn binary(op: expr::BinaryOp) -> BinaryOp {
-    match op {
-        expr::BinaryOp::Add => BinaryOp::Add,
-        expr::BinaryOp::Subtract => BinaryOp::Subtract,
-        expr::BinaryOp::Multiply => BinaryOp::Multiply,
-        expr::BinaryOp::Divide => BinaryOp::Divide,
-        expr::BinaryOp::Remainder => BinaryOp::Remainder,
-        expr::BinaryOp::Minimum => BinaryOp::Minimum,
-        expr::BinaryOp::Maximum => BinaryOp::Maximum,
-        expr::BinaryOp::Power => BinaryOp::Power,
-        expr::BinaryOp::Less => BinaryOp::Less,
-        expr::BinaryOp::LessEqual => BinaryOp::LessEqual,
-        expr::BinaryOp::Equal => BinaryOp::Equal,
-        expr::BinaryOp::And => BinaryOp::And,
-        expr::BinaryOp::Or => BinaryOp::Or,
-        expr::BinaryOp::BitAnd => BinaryOp::BitAnd,
-        expr::BinaryOp::BitOr => BinaryOp::BitOr,
-        expr::BinaryOp::BitXor => BinaryOp::BitXor,
-        expr::BinaryOp::ShiftLeft => BinaryOp::ShiftLeft,
-        expr::BinaryOp::ShiftRight => BinaryOp::ShiftRight,
-    }
 }

@@ -1,15 +1,14 @@
-//! What kernels do not compute, in whatever group it is.
+//! What kernels hold and compute of each element type, and what of a statement they do not, in whatever group it is.
 
 use warpweave_graph::ElementType;
-use warpweave_graph::expr::{Scalar, TensorExpr};
+use warpweave_graph::expr::{self, Scalar, TensorExpr};
 use warpweave_graph::procedure::Procedure;
 use warpweave_graph::program::Definition;
 use warpweave_graph::text::reader::Word;
 
-use crate::kernel_ir::expression::ScalarType;
+use crate::kernel_ir::expression::{BinaryOp, ScalarType, UnaryOp};
+use crate::kernel_ir::memory::MemoryType;
 use crate::kernel_ir::typing::{binary_result, unary_result};
-use crate::lower::scalar::{binary, unary};
-use crate::lower::types::memory_type;
 
 /// An element type or a function that kernels do not have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -49,6 +48,31 @@ pub fn unsupported(definition: &Definition) -> Option<Unsupported> {
         }
         // The parts are statements of their own.
         Definition::Concat { .. } => None,
+    }
+}
+
+/// How elements of this type lie in memory.
+pub(crate) fn memory_type(element: ElementType) -> Result<MemoryType, Unsupported> {
+    match element {
+        ElementType::Bool => Ok(MemoryType::Bool),
+        ElementType::I8 | ElementType::I4 | ElementType::I2 => Ok(MemoryType::I8),
+        ElementType::U8 | ElementType::U4 | ElementType::U2 => Ok(MemoryType::U8),
+        // A register holds the code.
+        ElementType::F8E4M3FN
+        | ElementType::F8E4M3FNUZ
+        | ElementType::F8E5M2
+        | ElementType::F8E5M2FNUZ
+        | ElementType::F8E8M0
+        | ElementType::F4E2M1 => Ok(MemoryType::U8),
+        ElementType::I16 => Ok(MemoryType::I16),
+        ElementType::U16 => Ok(MemoryType::U16),
+        ElementType::I32 => Ok(MemoryType::I32),
+        ElementType::U32 => Ok(MemoryType::U32),
+        ElementType::I64 => Ok(MemoryType::I64),
+        ElementType::F32 => Ok(MemoryType::F32),
+        ElementType::U64 | ElementType::F16 | ElementType::BF16 | ElementType::F64 => {
+            Err(Unsupported::Element(element))
+        }
     }
 }
 
@@ -125,4 +149,46 @@ fn of_scalar(expr: &TensorExpr, scalar: &Scalar) -> Result<ElementType, Unsuppor
         }
     };
     register_type(element).map(|_| element)
+}
+
+pub(crate) fn unary(op: expr::UnaryOp) -> UnaryOp {
+    match op {
+        expr::UnaryOp::Negate => UnaryOp::Negate,
+        expr::UnaryOp::Absolute => UnaryOp::Absolute,
+        expr::UnaryOp::Not => UnaryOp::Not,
+        expr::UnaryOp::Exp => UnaryOp::Exp,
+        expr::UnaryOp::Log => UnaryOp::Log,
+        expr::UnaryOp::Sqrt => UnaryOp::Sqrt,
+        expr::UnaryOp::Tanh => UnaryOp::Tanh,
+        expr::UnaryOp::Erf => UnaryOp::Erf,
+        expr::UnaryOp::Sin => UnaryOp::Sin,
+        expr::UnaryOp::Cos => UnaryOp::Cos,
+        expr::UnaryOp::Atan => UnaryOp::Atan,
+        expr::UnaryOp::Floor => UnaryOp::Floor,
+        expr::UnaryOp::Ceil => UnaryOp::Ceil,
+        expr::UnaryOp::RoundEven => UnaryOp::RoundEven,
+    }
+}
+
+pub(crate) fn binary(op: expr::BinaryOp) -> BinaryOp {
+    match op {
+        expr::BinaryOp::Add => BinaryOp::Add,
+        expr::BinaryOp::Subtract => BinaryOp::Subtract,
+        expr::BinaryOp::Multiply => BinaryOp::Multiply,
+        expr::BinaryOp::Divide => BinaryOp::Divide,
+        expr::BinaryOp::Remainder => BinaryOp::Remainder,
+        expr::BinaryOp::Minimum => BinaryOp::Minimum,
+        expr::BinaryOp::Maximum => BinaryOp::Maximum,
+        expr::BinaryOp::Power => BinaryOp::Power,
+        expr::BinaryOp::Less => BinaryOp::Less,
+        expr::BinaryOp::LessEqual => BinaryOp::LessEqual,
+        expr::BinaryOp::Equal => BinaryOp::Equal,
+        expr::BinaryOp::And => BinaryOp::And,
+        expr::BinaryOp::Or => BinaryOp::Or,
+        expr::BinaryOp::BitAnd => BinaryOp::BitAnd,
+        expr::BinaryOp::BitOr => BinaryOp::BitOr,
+        expr::BinaryOp::BitXor => BinaryOp::BitXor,
+        expr::BinaryOp::ShiftLeft => BinaryOp::ShiftLeft,
+        expr::BinaryOp::ShiftRight => BinaryOp::ShiftRight,
+    }
 }

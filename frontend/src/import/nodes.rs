@@ -54,7 +54,8 @@ impl<'m> Walk<'m> {
             .iter()
             .map(|&(name, value)| Ok((name.to_owned(), attributes::read(name, value, &mut self.weights)?)));
         let mut attributes = attributes.collect::<Result<Vec<_>, Reason>>()?;
-        let inputs = legacy::align(self, node, &mut attributes)?;
+        let aligned = legacy::align(self, node, &mut attributes);
+        let inputs = aligned.map_err(|text| Reason::new(Obstacle::Contradiction, text))?;
         let mut reader = AttributeReader::new(attributes, opset);
         if node.domain.is_empty() && node.operator == constant::NAME {
             let tensor = constant::value(&mut reader).map_err(Reason::from)?;

@@ -43,7 +43,7 @@ impl Reason {
 
 impl From<String> for Reason {
     fn from(text: String) -> Self {
-        Self { text, obstacle: Obstacle::Form }
+        Self { text, obstacle: Obstacle::Undecided }
     }
 }
 

@@ -278,7 +278,7 @@ impl<'m> Walk<'m> {
             let Some(facts) = self.facts(inputs) else { return Ok(None) };
             match op.infer(&Context::new(&facts, outputs)) {
                 Ok(types) if types.len() < outputs => {
-                    return Err(format!("{outputs} outputs are not supported").into());
+                    return Err(Reason::new(Obstacle::Form, format!("{outputs} outputs are not supported")));
                 }
                 Ok(types) => {
                     types.iter().try_for_each(|ty| self.check(ty))?;

@@ -320,6 +320,11 @@ fn what_stands_in_the_way_has_a_remedy_of_its_own() {
             vec!["ONNX checker"],
         ),
         (
+            model(17, vec![value("x", F32, &[])], vec![], vec![kept("NonZero")], &["y"]),
+            vec!["a scalar has no coordinates"],
+            vec!["forms of operators"],
+        ),
+        (
             model(
                 17,
                 vec![value("x", F32, &["4"]), value("k", ElementType::I64, &["1"])],

@@ -179,8 +179,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         return stop_after(arguments, &passes, last, output);
     }
     let bundle = bundle_path(arguments)?;
-    // What the model's other files are, and how large its weights, is known once it is imported.
-    output_paths::check_files(&[OutputFile::new(&bundle, OutputKind::Bundle)], std::slice::from_ref(&arguments.path))?;
+    output_paths::check_place(&bundle)?;
     let (arch, timings) = (arguments.search.arch()?, arguments.search.timings()?);
     let Chosen { targets, nvrtc, without_gpu } = targets(arguments, output)?;
     if timings.is_some() && targets == [BundleTarget::Host] {
