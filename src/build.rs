@@ -38,7 +38,7 @@ use crate::device_compiler::{DeviceCompileError, DeviceCompiler, ProgramCode, co
 use crate::index_names::index_names;
 use crate::model::Model;
 use crate::prices;
-use crate::refused::{RefusedNode, refused_nodes};
+use crate::refused::{RefusedNode, refused_nodes, unsupported_nodes};
 use crate::search_limit::SearchLimit;
 use crate::timings_file::{TimingsFile, TimingsFileError};
 
@@ -267,14 +267,28 @@ impl Build {
         if nodes.is_empty() { Ok(()) } else { Err(BuildError::NoKernels { target: gpu, nodes }) }
     }
 
+    /// Refuses a target for which no search would find a plan with kernels: nodes that no kernel computes, recorded times that are
+    /// another device's, a program that is not valid. It takes no longer than a walk over the program.
+    pub fn check_target(&self, target: BundleTarget) -> Result<(), BuildError> {
+        self.prepared_for(target.machine()).verify()?;
+        self.options(target)?;
+        match target {
+            BundleTarget::Host => Ok(()),
+            BundleTarget::Gpu(target) => {
+                let nodes = unsupported_nodes(&self.prepared.program);
+                if nodes.is_empty() { Ok(()) } else { Err(BuildError::NoKernels { target, nodes }) }
+            }
+        }
+    }
+
     fn unverified_part(
         &self,
         target: BundleTarget,
         watch: &mut dyn FnMut(BuildPhase),
     ) -> Result<UnverifiedPart, BuildError> {
         watch(BuildPhase::Partition(target));
+        self.check_target(target)?;
         let prepared = self.prepared_for(target.machine());
-        prepared.verify().map_err(BuildError::from)?;
         let options = self.options(target)?;
         let (partition, search) = prepared.partition_within(&options, &self.limit);
         self.check_tasks(&partition, target)?;

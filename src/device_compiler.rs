@@ -82,6 +82,34 @@ pub fn compile_program(
     Ok(linked)
 }
 
+/// A kernel that does nothing.
+const TRIAL: &str = "extern \"C\" __global__ void trial() {}\n";
+
+/// Compiles, and links where programs are linked, a kernel that does nothing: whatever a toolkit lacks for a target shows before
+/// a search. Gives why programs are compiled as one unit that would be linked.
+pub fn check_tools(target: Target, compiler: &dyn DeviceCompiler) -> Result<Option<NoLinker>, DeviceCompileError> {
+    let compile = |kind| {
+        compiler.compile(TRIAL, target, kind).map_err(|error| match error {
+            DeviceCompileError::Nvrtc(NvrtcError::Compile { log, .. }) | DeviceCompileError::Process { log, .. } => {
+                let (major, minor) = compiler.version();
+                DeviceCompileError::Target { target, major, minor, log }
+            }
+            other => other,
+        })
+    };
+    let linker = match Linker::locate() {
+        _ if !target.can_link() => return compile(UnitKind::Whole).map(|_| None),
+        Err(LinkError::Absent(reason)) => return compile(UnitKind::Whole).map(|_| Some(reason)),
+        linker => linker?,
+    };
+    let unit = compile(UnitKind::Linked { registers: registers_per_thread(TRIAL_THREADS) })?;
+    linker.link(&[unit], target)?;
+    Ok(None)
+}
+
+/// The threads of a block of the kernel that does nothing.
+const TRIAL_THREADS: u32 = 256;
+
 /// Kernels of a program that is compiled whole where linked code uses local memory. The compiler's time grows faster than the
 /// text: 74 kernels of a training step took minutes.
 const MOST_WHOLE_KERNELS: usize = 8;
@@ -203,6 +231,20 @@ pub enum DeviceCompileError {
         /// The target.
         target: Target,
         /// What it said.
+        log: String,
+    },
+    /// The compiler does not compile a kernel that does nothing.
+    #[error(
+        "CUDA {major}.{minor} does not compile for {target}: {log}; run warpweave doctor --fetch-cuda, or choose another target"
+    )]
+    Target {
+        /// The target.
+        target: Target,
+        /// CUDA's major version.
+        major: u32,
+        /// CUDA's minor version.
+        minor: u32,
+        /// What the compiler said.
         log: String,
     },
     /// The compiler needs more memory than it may have.

@@ -1,9 +1,11 @@
 //! Nodes of a model for which a GPU has no kernels.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use warpweave_codegen::lower::error::LowerError;
 use warpweave_codegen::lower::refused;
+use warpweave_codegen::lower::unsupported::unsupported;
 use warpweave_fusion::partition::search::{FusionGroup, Partition};
 use warpweave_graph::TensorProgram;
 use warpweave_graph::program::{Statement, TensorId};
@@ -62,19 +64,25 @@ fn is_culprit(error: &LowerError, statement: &Statement, program: &TensorProgram
     let mut tensors = statement.operands.iter().chain([&statement.output]);
     let element = |tensor: &TensorId| program.tensors[*tensor].ty.element;
     match error {
-        LowerError::Element { element: wanted, .. } | LowerError::Function { element: wanted, .. } => {
-            tensors.any(|tensor| element(tensor) == *wanted)
-        }
+        LowerError::Unsupported { what, .. } => tensors.any(|tensor| element(tensor) == what.element()),
         LowerError::TooLarge { tensor: wanted, .. } => tensors.any(|tensor| tensor == wanted),
     }
 }
 
 fn reason(error: &LowerError) -> String {
     match error {
-        LowerError::Element { element, .. } => format!("kernels do not support {element} elements"),
-        LowerError::Function { function, element, .. } => {
-            format!("kernels do not compute {function} of {element} elements")
-        }
+        LowerError::Unsupported { what, .. } => what.to_string(),
         LowerError::TooLarge { .. } => "a tensor is too large: kernels address 2^31 elements".to_owned(),
     }
+}
+
+/// The nodes whose statements no kernel computes in any plan, in the program's order.
+pub(crate) fn unsupported_nodes(program: &TensorProgram) -> Vec<RefusedNode> {
+    let mut known = HashSet::new();
+    let refused = |statement: &Statement| {
+        let reason = unsupported(&statement.definition)?.to_string();
+        let node = program.names.nodes(statement).pop().unwrap_or_else(|| program.shown(statement.output));
+        known.insert((node.clone(), reason.clone())).then_some(RefusedNode { node, reason })
+    };
+    program.statements.values().filter_map(refused).collect()
 }

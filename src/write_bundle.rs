@@ -6,9 +6,11 @@ use std::path::Path;
 use std::thread;
 
 use warpweave_runtime::bundle::{BundleError, BundleTarget, BundleWriter, TargetContents};
+use warpweave_runtime::target::Target;
+use warpweave_runtime::toolkit::NoLinker;
 
 use crate::build::{Build, BuildError, BuildPhase, CompiledCode, TargetPart};
-use crate::device_compiler::DeviceCompiler;
+use crate::device_compiler::{DeviceCompiler, check_tools};
 
 /// Where the constants of a bundle are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,6 +40,9 @@ pub trait Watcher<E> {
     /// A target's part is complete; a GPU's has code.
     fn made(&mut self, part: &TargetPart, code: Option<&CompiledCode>) -> Result<(), E>;
 
+    /// There is no linker for the code of a target, which is then compiled as one unit.
+    fn unlinked(&mut self, target: Target, reason: &NoLinker);
+
     /// There is no part for a target. Nothing is written if this is an error; else the bundle does without the target.
     fn refused(&mut self, target: BundleTarget, error: BuildError) -> Result<(), E>;
 
@@ -45,7 +50,8 @@ pub trait Watcher<E> {
     fn writing(&mut self);
 }
 
-/// Makes every target's part and writes the bundle. `compiler` compiles for GPUs. Nothing is left behind after an error.
+/// Makes every target's part and writes the bundle. `compiler` compiles for GPUs. Nothing is left behind after an error. Targets
+/// that cannot be compiled for, by the program or the compiler, are refused before the search for any.
 ///
 /// # Errors
 /// What the parts cannot be built for, unless the watcher does without them, and what writing fails by.
@@ -55,6 +61,7 @@ pub fn write_bundle<E: From<BuildError> + From<BundleError>>(
     compiler: Option<&dyn DeviceCompiler>,
     watcher: &mut dyn Watcher<E>,
 ) -> Result<(), E> {
+    let targets = possible_targets(build, request.targets, compiler, watcher)?;
     thread::scope(|scope| {
         let files = match request.weights {
             WeightsPlace::Inside => &[],
@@ -62,12 +69,37 @@ pub fn write_bundle<E: From<BuildError> + From<BundleError>>(
         };
         // Weights are written while plans are made.
         let writer = scope.spawn(|| BundleWriter::begin(&build.model.program, files, request.path));
-        let parts = parts(build, request.targets, compiler, watcher);
+        let parts = parts(build, &targets, compiler, watcher);
         let writer = writer.join().unwrap_or_else(|panic| resume_unwind(panic));
         let parts = parts?;
         watcher.writing();
         Ok(writer?.finish(&build.contents(parts))?)
     })
+}
+
+/// The targets of which nothing is known yet that prevents a part.
+fn possible_targets<E: From<BuildError>>(
+    build: &Build,
+    targets: &[BundleTarget],
+    compiler: Option<&dyn DeviceCompiler>,
+    watcher: &mut dyn Watcher<E>,
+) -> Result<Vec<BundleTarget>, E> {
+    let mut possible = Vec::new();
+    for &target in targets {
+        let checked = build.check_target(target).and_then(|()| match target {
+            BundleTarget::Host => Ok(()),
+            BundleTarget::Gpu(gpu) => {
+                let unlinked = check_tools(gpu, compiler.ok_or(BuildError::NoCompiler(gpu))?)?;
+                unlinked.iter().for_each(|reason| watcher.unlinked(gpu, reason));
+                Ok(())
+            }
+        });
+        match checked {
+            Ok(()) => possible.push(target),
+            Err(error) => watcher.refused(target, error)?,
+        }
+    }
+    Ok(possible)
 }
 
 fn parts<E: From<BuildError>>(

@@ -6,6 +6,7 @@ mod attributes;
 mod element_name;
 pub mod encode;
 pub mod files;
+mod obstacle;
 pub mod onnx;
 mod packed;
 mod replace;
@@ -18,4 +19,5 @@ pub use import::error::{ImportError, MissingShape, TensorPlace, Unsupported, Uns
 pub use import::fixed::{Constant, Number};
 pub use import::options::{ImportOptions, Limits, NameFilter, Overridable, Variables};
 pub use import::{declared_ports, import, import_bytes, import_from, input_names, named_tensor, tensor};
-pub use replace::replace_initializers;
+pub use obstacle::Obstacle;
+pub use replace::{replace_initializers, trained_mark};

@@ -222,12 +222,24 @@ pub struct ValueInfoProto {
     pub r#type: Option<TypeProto>,
 }
 
-/// The type of a value; only tensors are described.
+/// The type of a value; only tensors are described. Of other types there is what their messages hold, undecoded.
 #[derive(Clone, PartialEq, Message)]
 pub struct TypeProto {
     /// A tensor's type.
     #[prost(message, optional, tag = "1")]
     pub tensor_type: Option<TensorTypeProto>,
+    /// A sequence's type.
+    #[prost(bytes = "bytes", optional, tag = "4")]
+    pub sequence_type: Option<Bytes>,
+    /// A map's type.
+    #[prost(bytes = "bytes", optional, tag = "5")]
+    pub map_type: Option<Bytes>,
+    /// A sparse tensor's type.
+    #[prost(bytes = "bytes", optional, tag = "8")]
+    pub sparse_tensor_type: Option<Bytes>,
+    /// The type of a value that may be absent.
+    #[prost(bytes = "bytes", optional, tag = "9")]
+    pub optional_type: Option<Bytes>,
 }
 
 /// Element type and shape.

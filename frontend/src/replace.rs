@@ -1,4 +1,4 @@
-//! Initializers of a model file replaced, and everything else kept byte for byte.
+//! Initializers of a model file replaced, everything else kept byte for byte, and an entry of metadata that says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,23 +7,37 @@ use prost::encoding::{WireType, decode_key, decode_varint, encode_key, encode_va
 use warpweave_graph::legible::legible;
 use warpweave_graph::{ElementType, Tensor};
 
-use crate::onnx::TensorProto;
+use crate::onnx::{StringStringEntryProto, TensorProto};
 
 /// Numbers of the fields that are looked at.
 const MODEL_GRAPH: u32 = 7;
 const GRAPH_INITIALIZER: u32 = 5;
+const MODEL_METADATA: u32 = 14;
 /// Numbers of the element types that are trained.
 const SINGLES: i32 = 1;
 const DOUBLES: i32 = 11;
 
-/// The model with these tensors in the place of the initializers of their names, and how many there are.
+/// The last field of every model that [`replace_initializers`] makes: an entry of the model's metadata.
+pub fn trained_mark() -> Vec<u8> {
+    let entry = StringStringEntryProto { key: "warpweave.weights".to_owned(), value: "trained".to_owned() };
+    let mut field = Vec::new();
+    prost::encoding::message::encode(MODEL_METADATA, &entry, &mut field);
+    field
+}
+
+/// The model with these tensors in the place of the initializers of their names, and how many there are. It ends with
+/// [`trained_mark`].
 ///
 /// Every name must be that of an initializer of the same type.
 pub fn replace_initializers(model: &[u8], tensors: &BTreeMap<String, Tensor>) -> Result<(Vec<u8>, usize), String> {
     let mut replaced = BTreeSet::new();
-    let written = rewritten(model, MODEL_GRAPH, &mut |graph| {
+    let mut written = rewritten(model, MODEL_GRAPH, &mut |graph| {
         rewritten(graph, GRAPH_INITIALIZER, &mut |initializer| replacement(initializer, tensors, &mut replaced))
     })?;
+    let mark = trained_mark();
+    if !written.ends_with(&mark) {
+        written.extend(mark);
+    }
     match tensors.keys().find(|name| !replaced.contains(*name)) {
         Some(name) => Err(format!("it has no initializer `{}`", legible(name))),
         None => Ok((written, replaced.len())),

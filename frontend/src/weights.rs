@@ -11,6 +11,7 @@ use warpweave_graph::{ElementType, Shape, Tensor, TensorType};
 
 use crate::element_name::unsupported;
 use crate::files::Files;
+use crate::obstacle::Obstacle;
 use crate::onnx::TensorProto;
 use crate::packed::{is_packed, packed_bytes, unpacked};
 
@@ -53,6 +54,30 @@ pub enum WeightError {
         /// What went wrong.
         reason: String,
     },
+}
+
+impl WeightError {
+    /// What stands in the way.
+    pub(crate) fn obstacle(&self) -> Obstacle {
+        match self {
+            Self::Element(number) => Obstacle::of_element(*number),
+            Self::Rank(_) => Obstacle::Rank,
+            Self::Limit(_) => Obstacle::Size,
+            Self::Extents(_) | Self::Length { .. } | Self::Place { .. } | Self::File { .. } => Obstacle::Contradiction,
+        }
+    }
+
+    /// What a person can do about it.
+    pub(crate) fn remedy(&self) -> String {
+        match self {
+            Self::Element(_) | Self::Rank(_) => self.obstacle().remedy(),
+            Self::Limit(_) => "export a smaller model, or raise the limit if the model is trusted".to_owned(),
+            Self::Extents(_) | Self::Length { .. } => "check that the file is complete, and export it again".to_owned(),
+            Self::Place { .. } | Self::File { .. } => {
+                "keep external data in the model's folder, without links, and export again".to_owned()
+            }
+        }
+    }
 }
 
 /// Reads the tensors of one model.

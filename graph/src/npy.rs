@@ -161,11 +161,19 @@ fn row_major(ty: &TensorType, data: &Bytes) -> Vec<u8> {
     rows
 }
 
+/// How headers begin that [`print()`] writes: with a space that every reader skips and other writers do not write.
+const OWN_HEADER: &str = "{ 'descr':";
+
+/// Whether a file's first bytes are such as [`print()`] writes, and not another program.
+pub fn is_printed(bytes: &[u8]) -> bool {
+    is_npy(bytes) && bytes.get(MAGIC.len() + 4..).is_some_and(|header| header.starts_with(OWN_HEADER.as_bytes()))
+}
+
 /// The bytes of a `.npy` file with the tensor; `None` if NumPy has no name for its element type.
 pub fn print(tensor: &Tensor) -> Option<Vec<u8>> {
     let (_, name) = NAMES.iter().find(|(element, _)| *element == tensor.element())?;
     let extents: String = tensor.shape().iter().map(|extent| format!("{extent},")).collect();
-    let mut header = format!("{{'descr': '{name}', 'fortran_order': False, 'shape': ({extents}), }}");
+    let mut header = format!("{OWN_HEADER} '{name}', 'fortran_order': False, 'shape': ({extents}), }}");
     // The data start at a multiple of 64 bytes; the header ends with a line feed.
     let unpadded = MAGIC.len() + 4 + header.len() + 1;
     header.push_str(&" ".repeat(unpadded.next_multiple_of(64) - unpadded));

@@ -84,6 +84,11 @@ impl Model {
         self.weights.iter().map(Weight::bytes).sum()
     }
 
+    /// The file beside the model's file at `path` that [`Self::write`] gives the constants, where they do not go into the model's.
+    pub fn data_file(&self, path: &Path) -> Option<PathBuf> {
+        (self.weight_bytes() > INLINE_LIMIT).then(|| data_path(path))
+    }
+
     /// How many nodes there are.
     pub fn nodes(&self) -> usize {
         self.proto.graph.as_ref().map_or(0, |graph| graph.node.len())

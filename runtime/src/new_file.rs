@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use nix::sys::statvfs::statvfs;
+
 use crate::unfinished::TemporaryFile;
 
 /// A file that is being written. Until it is published, what its path names stays as it is; dropped, it leaves nothing.
@@ -51,6 +53,14 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = NewFile::create(path)?;
     file.write_all(bytes)?;
     file.publish()
+}
+
+/// The bytes that this process may still write to the file system of a folder; `None` where it does not say.
+pub fn free_bytes(folder: &Path) -> io::Result<Option<u64>> {
+    let found = statvfs(folder).map_err(io::Error::from)?;
+    // File systems without a size of their own, such as some over a network, report no blocks at all.
+    let free = found.blocks_available().saturating_mul(found.fragment_size());
+    Ok((found.blocks() > 0).then_some(free))
 }
 
 /// Folders, devices and pipes are not replaced by a file.

@@ -1,7 +1,7 @@
 //! NumPy archives: named arrays in a zip of `.npy` entries.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, Write};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use warpweave_graph::Tensor;
@@ -91,6 +91,20 @@ pub fn parse(archive: impl Read + Seek, size: u64, path: &Path) -> Result<BTreeM
     Ok(arrays)
 }
 
+/// The comment of archives that [`print()`] writes.
+const COMMENT: &str = "warpweave arrays";
+
+/// Whether [`print()`] wrote the archive at a path, and not another program.
+pub fn is_printed(path: &Path) -> io::Result<bool> {
+    let mut file = open_regular(path)?;
+    let (mut beginning, mut end) = (Vec::new(), Vec::new());
+    Read::by_ref(&mut file).take(2).read_to_end(&mut beginning)?;
+    let start = file.metadata()?.len().saturating_sub(COMMENT.len() as u64);
+    file.seek(SeekFrom::Start(start))?;
+    file.read_to_end(&mut end)?;
+    Ok(is_archive(&beginning) && end == COMMENT.as_bytes())
+}
+
 /// The bytes of an archive of these arrays, stored; `None` if NumPy has no name for an element type.
 pub fn print<'a>(arrays: impl IntoIterator<Item = (&'a str, &'a Tensor)>) -> Option<Vec<u8>> {
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
@@ -103,5 +117,6 @@ pub fn print<'a>(arrays: impl IntoIterator<Item = (&'a str, &'a Tensor)>) -> Opt
         archive.start_file(format!("{name}.npy"), options).ok()?;
         archive.write_all(&bytes).ok()?;
     }
+    archive.set_comment(COMMENT).ok()?;
     Some(archive.finish().ok()?.into_inner())
 }

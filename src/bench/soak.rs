@@ -39,14 +39,24 @@ pub struct Soak {
 pub struct Against {
     /// The other device.
     pub device: String,
-    /// The largest difference in multiples of what passes; none where only one of two elements is a number.
+    /// The largest difference in multiples of what passes; none where only one of two elements is a number, or no elements are
+    /// compared.
     pub excess: Option<f64>,
+    /// The first output of another type than the other device's, with both types; no elements are compared then.
+    #[serde(default)]
+    pub mismatch: Option<String>,
 }
 
 impl Against {
     /// The outputs of a device beside those of another, of this name.
     pub fn new(found: &[Tensor], device: String, expected: &[Tensor]) -> Self {
-        Self { device, excess: Some(excess(found, expected)).filter(|excess| excess.is_finite()) }
+        let excess = Some(excess(found, expected)).filter(|excess| excess.is_finite());
+        Self { device, excess, mismatch: None }
+    }
+
+    /// Outputs of which one has another type than the other device's.
+    pub fn mismatched(device: String, mismatch: String) -> Self {
+        Self { device, excess: None, mismatch: Some(mismatch) }
     }
 
     /// Whether the outputs agree.

@@ -46,6 +46,7 @@ pub fn culprits(error: &CliError) -> Vec<Value> {
         | CliError::ArchiveForArray { path, .. }
         | CliError::WrongKind { path, .. }
         | CliError::Replaced { path, .. }
+        | CliError::Space { path, .. }
         | CliError::OutputIsInput { output: path, .. } => vec![file(path)],
         CliError::LeftOut { target, reason } => vec![reasoned("target", target, reason)],
         CliError::Npz(error) => of_archive(error),
@@ -117,6 +118,7 @@ fn of_build(error: &BuildError) -> Vec<Value> {
         | BuildError::Registers { target, .. }
         | BuildError::Device(
             DeviceCompileError::Process { target, .. }
+            | DeviceCompileError::Target { target, .. }
             | DeviceCompileError::MemoryLimit { target, .. }
             | DeviceCompileError::Crash { target, .. }
             | DeviceCompileError::TimeLimit { target, .. }
@@ -189,10 +191,10 @@ fn of_import(error: &ImportError) -> Vec<Value> {
         }
         ImportError::Batch { inputs, .. } => inputs.iter().map(|input| named("input", input)).collect(),
         ImportError::Unsupported(unsupported) => {
-            let tensor = |UnsupportedTensor { place, name, holds }: &UnsupportedTensor| {
-                reasoned(&place.to_string(), name, &format!("it holds {holds}"))
+            let tensor = |UnsupportedTensor { place, name, reason, .. }: &UnsupportedTensor| {
+                reasoned(&place.to_string(), name, reason)
             };
-            let node = |UnsupportedNode { node, domain, operator, opset, reason }: &UnsupportedNode| {
+            let node = |UnsupportedNode { node, domain, operator, opset, reason, .. }: &UnsupportedNode| {
                 json!({
                     "kind": "node", "name": node, "domain": domain, "operator": operator, "opset": opset, "reason": reason
                 })

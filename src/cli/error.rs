@@ -171,6 +171,20 @@ pub enum CliError {
         /// The kind of file that the command writes, as a noun.
         kind: &'static str,
     },
+    /// A file has no room.
+    #[error(
+        "{} takes at least {bytes} bytes, and {free} are free on its file system; nothing is written: free some, or name a file \
+         elsewhere",
+        path.display()
+    )]
+    Space {
+        /// The file or folder.
+        path: PathBuf,
+        /// The bytes that it takes at least.
+        bytes: u64,
+        /// The bytes that this process may still write there.
+        free: u64,
+    },
     /// `compile --strict` cannot compile for the default target.
     #[error("{target} is left out: {reason}; leave --strict out for a bundle for the host alone")]
     LeftOut {
@@ -399,6 +413,7 @@ impl CliError {
             Self::WrongKind { .. } => "file-kind",
             Self::OutputIsInput { .. } => "output-is-input",
             Self::Replaced { .. } => "output-exists",
+            Self::Space { .. } => "disk-space",
             Self::LeftOut { .. } => "left-out",
             Self::Bench(error) => error.code(),
             Self::Lab(_) | Self::LabRun(_) | Self::LabCosts(_) => "lab",
@@ -481,6 +496,7 @@ impl CliError {
             | Self::WrongKind { .. }
             | Self::OutputIsInput { .. }
             | Self::Replaced { .. }
+            | Self::Space { .. }
             | Self::Bench(_)
             | Self::Lab(_)
             | Self::LabRun(_)
@@ -516,6 +532,7 @@ fn device_exit(error: &DeviceCompileError) -> u8 {
         | DeviceCompileError::Cubin(_)
         | DeviceCompileError::Process { .. } => EXIT_CHECK,
         DeviceCompileError::Link(LinkError::Open(_) | LinkError::Absent(_))
+        | DeviceCompileError::Target { .. }
         | DeviceCompileError::MemoryLimit { .. }
         | DeviceCompileError::Crash { .. }
         | DeviceCompileError::Unlimited(_) => EXIT_ENVIRONMENT,

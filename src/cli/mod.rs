@@ -11,6 +11,7 @@ mod measuring;
 mod models;
 mod ops;
 mod output;
+mod output_kinds;
 mod output_paths;
 mod running;
 mod training;

@@ -11,7 +11,8 @@ use warpweave::runtime::new_file::NewFile;
 
 use super::error::{CliError, Passed, file_error};
 use super::output::Output;
-use super::output_paths::{self, OutputKind};
+use super::output_kinds::OutputKind;
+use super::output_paths::{self, OutputFile};
 
 /// Arguments of `models`.
 #[derive(Args)]
@@ -91,7 +92,6 @@ fn list(output: &Output) {
 }
 
 fn write(export: &Export, output: &Output) -> Result<(), CliError> {
-    output_paths::check_replaced(&export.output, OutputKind::Model)?;
     let options = BuildOptions {
         batch: export.batch,
         precision: match export.precision {
@@ -105,6 +105,7 @@ fn write(export: &Export, output: &Output) -> Result<(), CliError> {
         scale: if export.reduced { models::Scale::Reduced } else { models::Scale::Full },
     };
     let model = models::build(&export.name, &options)?;
+    check_outputs(&model, &export.output)?;
     let written = written(&model, &export.output)?;
     let (parameters, nodes) = (model.parameters(), model.nodes());
     let mut text = format!("{}: {parameters} parameters, {nodes} nodes", written.path.display());
@@ -119,6 +120,15 @@ fn write(export: &Export, output: &Output) -> Result<(), CliError> {
     });
     output.result("export", &value, &text);
     Ok(())
+}
+
+fn check_outputs(model: &models::Model, path: &Path) -> Result<(), CliError> {
+    let (bytes, whole) = (model.weight_bytes(), OutputFile::new(path, OutputKind::Model));
+    let files = match model.data_file(path) {
+        Some(data) => vec![whole, OutputFile { bytes, ..OutputFile::new(data, OutputKind::ModelData) }],
+        None => vec![OutputFile { bytes, ..whole }],
+    };
+    output_paths::check_files(&files, &[])
 }
 
 /// The model's files, which are seen once all are whole.

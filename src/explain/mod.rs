@@ -13,9 +13,9 @@ mod trace;
 pub use clock::Clock;
 pub use comparison::{Comparison, Way, WayFigures, Win, compare};
 pub use partition::{ExplainedGroup, LevelFigures};
-pub use picture::picture;
+pub use picture::{PICTURE_GENERATOR, picture};
 pub use timeline::timeline;
-pub use trace::trace;
+pub use trace::{TRACE_BEGINNING, trace};
 use warpweave_plan::verify::verify;
 
 use std::collections::BTreeMap;

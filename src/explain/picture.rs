@@ -18,6 +18,9 @@ const STYLE: &str = "<style>.page{fill:#fff}.ink{fill:#1c1f23}.head{font-size:14
     stroke:#9aa3ae}.group{stroke:#6b7480}@media(prefers-color-scheme:dark){.page{fill:#16181c}.head{fill:#dfe3e8}\
     .edge{stroke:#59626d}}</style>\n";
 
+/// The attribute of the first element of every picture that names this program.
+pub const PICTURE_GENERATOR: &str = "data-generator=\"warpweave\"";
+
 /// The picture as a self-contained SVG, light or dark as the viewer prefers.
 pub fn picture(title: &str, program: &TensorProgram, partition: &Partition) -> String {
     let edges = edges(program, partition);
@@ -31,7 +34,7 @@ pub fn picture(title: &str, program: &TensorProgram, partition: &Partition) -> S
         (MARGIN.0 + column as f64 * (BOX.0 + GAP.0), MARGIN.1 + row as f64 * (BOX.1 + GAP.1))
     };
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
+        "<svg {PICTURE_GENERATOR} xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
          height=\"{height:.0}\" font-family=\"sans-serif\" font-size=\"10\" role=\"img\">\n<title>{title}</title>\n\
          {STYLE}<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n\
          <text class=\"ink head\" x=\"{}\" y=\"22\">{title}</text>\n",

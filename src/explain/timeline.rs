@@ -10,6 +10,7 @@ use warpweave_plan::plan::{ExecutionPlan, Instruction};
 
 use super::clock::Clock;
 use super::colours::colours;
+use super::picture::PICTURE_GENERATOR;
 use crate::report::scale::Linear;
 use crate::report::svg::escape;
 
@@ -30,7 +31,7 @@ pub fn timeline(name: &str, plan: &ExecutionPlan, names: &Names, run: &Simulatio
     let axis = Linear::new((0.0, run.makespan), (LEFT, LEFT + WIDTH));
     let title = escape(&format!("{name}: {} on {units} units, {}", clock.label(run.makespan), clock.words()));
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0} {:.0}\" font-family=\"sans-serif\" \
+        "<svg {PICTURE_GENERATOR} xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0} {:.0}\" font-family=\"sans-serif\" \
          font-size=\"11\" role=\"img\">\n<title>{title}</title>\n{STYLE}<rect class=\"page\" width=\"100%\" \
          height=\"100%\"/>\n<text class=\"ink head\" x=\"{LEFT}\" y=\"18\">{title}</text>\n",
         LEFT + WIDTH + 16.0,

@@ -11,10 +11,14 @@ use warpweave_runtime::json::json;
 
 use super::clock::Clock;
 
+/// How every trace begins.
+pub const TRACE_BEGINNING: &str =
+    "{\"otherData\":{\"producer\":\"warpweave\"},\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
+
 /// The trace as JSON text: a process for the device, a thread a unit, an event an rTask, wait or signal. The name of an
 /// rTask is `operator.tile`, the same in every run of a plan; the name of the process says what its times are.
 pub fn trace(operators: &Arena<OperatorId, ROperator>, names: &Names, simulation: &Simulation, clock: Clock) -> String {
-    let mut text = String::from("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    let mut text = TRACE_BEGINNING.to_owned();
     let name = json!({"ph": "M", "pid": 0, "name": "process_name", "args": {"name": clock.words()}});
     let _ = writeln!(text, "{name},");
     for unit in 0..simulation.units.len() {

@@ -211,6 +211,7 @@ fn is_of_kernel(error: &OpenError) -> bool {
             | DeviceCompileError::MemoryLimit { .. }
             | DeviceCompileError::Crash { .. } => true,
             DeviceCompileError::Nvrtc(_)
+            | DeviceCompileError::Target { .. }
             | DeviceCompileError::Link(_)
             | DeviceCompileError::Cubin(_)
             | DeviceCompileError::Unlimited(_) => false,

@@ -36,6 +36,9 @@ fn unsupported_types_and_nodes_are_told_together() {
     assert_eq!(names.len(), expected.len());
     assert!(names.iter().zip(expected).all(|((kind, name), (k, n))| **kind == k && **name == n), "{error}");
     assert!(culprits[0]["reason"].as_str().is_some_and(|reason| reason.contains("strings")));
+    let help = error["help"].as_str().unwrap_or_default();
+    let remedies = ["turn text into numbers", "real and imaginary parts", "ONNX checker"];
+    assert!(remedies.iter().all(|part| help.contains(part)) && !help.contains("--constant"), "{help}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use warpweave::runtime::json::{self, Value};
 
 use crate::support::model_builder::{F32, F64, node, value, write};
-use crate::support::models_by_hand::doubles;
+use crate::support::models_by_hand::{doubles, open_batch};
 use crate::support::tool::{Folder, fail, has_nvrtc, succeed, tool};
 
 #[test]
@@ -74,6 +74,18 @@ fn a_model_without_kernels_has_its_host_bundle_all_the_same() {
     assert_eq!(succeed(&["check", &model])["target"], "host");
     let told = fail(3, "model-unsupported", &["compile", &model, "-o", &bundle, "--target", "sm_90a"]);
     assert!(told.contains("Exp_y (Exp)") && told.contains("Tanh_t (Tanh)") && told.contains("--target host"), "{told}");
+    // What is known of a target is checked before the search for any.
+    let stages = folder.join("stages").display().to_string();
+    let both = ["--target", "host,sm_90a", "--emit", "graph,partition", "--emit-dir", &stages];
+    let compile = ["compile", &model, "-o", &bundle];
+    fail(3, "model-unsupported", &[&compile[..], &both].concat());
+    let singles = open_batch(&folder);
+    let compile = ["compile", &singles, "--batch", "2", "-o", &bundle];
+    let told = fail(4, "device-compiler", &[&compile[..], &both, &["--compiler-memory", "1"]].concat());
+    assert!(told.contains("--compiler-memory"), "{told}");
+    let emitted: Vec<_> =
+        fs::read_dir(&stages).expect("the folder is there").flatten().map(|file| file.file_name()).collect();
+    assert_eq!(emitted, ["graph.txt"]);
     let told = fail(3, "model-unsupported", &["run", &model, "--device", "emulator"]);
     assert!(told.contains("Exp_y (Exp)"), "{told}");
 }

@@ -7,8 +7,10 @@ use std::process::{Command, Output, Stdio};
 
 use warpweave::fusion::cost::gpu::GpuProduct;
 use warpweave::graph::{Tensor, npy};
+use warpweave::runtime::checkpoint::Checkpoint;
 use warpweave::write_arch;
 
+use crate::support::model_builder::{F32, Weight, node, value, write_with};
 use crate::support::models_by_hand::{external_data, open_batch};
 use crate::support::tool::{Folder, fail, succeed};
 
@@ -182,19 +184,154 @@ fn only_files_of_the_same_kind_are_replaced() {
     let compile = "compile @rows.onnx --batch 2 --target host -o";
     let bench = own("bench @rows.onnx --batch 2 --device host --warmup-ms 1");
     fs::write(folder.join("results.json"), bench.to_string()).expect("the folder can be written");
-    let writers = [compile, "models export dlrm --reduced -o", "report @results.json -o"];
-    for (number, command) in writers.into_iter().enumerate() {
-        let other = folder.join("other.npy");
+    let (x, y) = (value("x", F32, &["2"]), value("y", F32, &["2"]));
+    let weight = Weight::singles("w", &[2], &[1.0, 2.0]);
+    write_with(&folder, "learns.onnx", vec![x], vec![node("Add", &["x", "w"], "y")], vec![y], &[weight]);
+    let tensors = [("w".to_owned(), Tensor::new([2], &[3f32, 4.0]))].into();
+    let trained = Checkpoint { tensors, ..Checkpoint::default() };
+    trained.write(&folder.join("trained.safetensors")).expect("the folder can be written");
+    let writers = [
+        (compile, ""),
+        ("models export dlrm --reduced -o", ""),
+        ("report @results.json -o", ""),
+        ("export-weights @learns.onnx @trained.safetensors -o", ""),
+        ("run @rows.onnx --batch 2 --output", ".npz"),
+        ("bench @rows.onnx --batch 2 --warmup-ms 1 --duration-ms 1 --soak 0.1 --launches 1 --save-outputs", ""),
+    ];
+    for (number, (command, ending)) in writers.into_iter().enumerate() {
+        let other = folder.join(&format!("other{ending}"));
         fs::write(&other, "an array").expect("the folder can be written");
-        let message = fail_in(&folder, "output-exists", &format!("{command} @other.npy"));
-        assert!(message.contains("other.npy") && message.contains("name another file"), "{message}");
+        let message = fail_in(&folder, "output-exists", &format!("{command} @other{ending}"));
+        assert!(message.contains(&format!("other{ending}")) && message.contains("name another file"), "{message}");
         assert_eq!(fs::read(&other).ok().as_deref(), Some(&b"an array"[..]), "{command}");
         for _ in 0..2 {
-            own(&format!("{command} @own{number}"));
+            own(&format!("{command} @own{number}{ending}"));
         }
     }
-    fail_in(&folder, "output-exists", &format!("{compile} @own1"));
-    fail_in(&folder, "output-exists", "models export dlrm --reduced -o @own0");
+    for (command, file) in
+        [(compile, "own1"), (writers[1].0, "own0"), (writers[1].0, "own3"), (writers[3].0, "learns.onnx")]
+    {
+        let before = contents(&folder);
+        let code = if file == "learns.onnx" { "output-is-input" } else { "output-exists" };
+        fail_in(&folder, code, &format!("{command} @{file}"));
+        assert!(contents(&folder) == before, "{command} {file}");
+    }
+    fail_in(&folder, "output-exists", "doctor --device host --calibrate @results.json");
+    fail_in(&folder, "output-exists", "tune @rows.onnx --timings @results.json");
+}
+
+/// `numpy.save` of one single.
+fn saved_by_numpy() -> Vec<u8> {
+    let array = npy::print(&Tensor::new([1], &[0f32])).expect("an array");
+    let header = String::from_utf8_lossy(&array[10..128]).replacen("{ 'descr'", "{'descr'", 1);
+    let header = header.replacen("}", "} ", 1);
+    [&array[..10], header.as_bytes(), &array[128..]].concat()
+}
+
+#[test]
+fn only_own_files_of_a_folder_are_replaced() {
+    let folder = Folder::new();
+    open_batch(&folder);
+    for (command, name, other) in [
+        ("run @rows.onnx --batch 2 --output @out", "out_0.npy", saved_by_numpy()),
+        (
+            "explain @rows.onnx --batch 2 -o @out",
+            "partition.svg",
+            b"<svg xmlns=\"http://www.w3.org/2000/svg\"/>".to_vec(),
+        ),
+        ("explain @rows.onnx --batch 2 --plan -o @out", "timeline.svg", b"<svg/>".to_vec()),
+        ("explain @rows.onnx --batch 2 --plan -o @out", "trace.json", b"{\"traceEvents\":[]}".to_vec()),
+        (
+            "compile @rows.onnx --batch 2 --target host -o @rows.weave --emit graph,program,partition,plan --emit-dir @out",
+            "graph.txt",
+            b"my notes".to_vec(),
+        ),
+    ] {
+        let (arguments, out) = (placed(&folder, command), folder.join("out"));
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        for _ in 0..2 {
+            succeed(&arguments);
+        }
+        fs::write(out.join(name), &other).expect("the folder can be written");
+        let message = fail(2, "output-exists", &arguments);
+        assert!(message.contains(name), "{message}");
+        assert_eq!(fs::read(out.join(name)).ok(), Some(other), "{command}");
+        fs::remove_dir_all(&out).expect("the folder can be removed");
+    }
+}
+
+#[test]
+fn an_output_without_a_place_is_refused_before_the_work() {
+    let folder = Folder::new();
+    open_batch(&folder);
+    fs::create_dir(folder.join("folder")).expect("a folder can be made");
+    fs::write(folder.join("results.json"), "[]").expect("the folder can be written");
+    let commands = [
+        "compile @absent.onnx -o",
+        "models export alexnet --reduced -o",
+        "report @absent.json -o",
+        "run @rows.onnx --batch 2 --output",
+        "bench @rows.onnx --batch 2 --soak 1 --save-outputs",
+        "doctor --device host --calibrate",
+        "tune @absent.onnx --timings",
+        "reduce @absent.onnx -o",
+    ];
+    let before = folder.names();
+    for command in commands {
+        let is_folder = command.starts_with("reduce");
+        let missing = if is_folder { "@results.json/case" } else { "@none/out.npz" };
+        let place = fail_in(&folder, "file", &format!("{command} {missing}"));
+        let part = if is_folder { "results.json is no folder" } else { "there is no folder" };
+        assert!(place.contains(part), "{command}: {place}");
+        let dash = fail_in(&folder, "usage", &format!("{command} -"));
+        assert!(dash.contains("`-` is the name of no output") && dash.contains("./-"), "{command}: {dash}");
+        if !is_folder && !command.starts_with("run") {
+            let there = fail_in(&folder, "file", &format!("{command} @folder"));
+            assert!(there.contains("it is a folder, which no file replaces"), "{command}: {there}");
+        }
+        assert_eq!(folder.names(), before, "{command}");
+    }
+}
+
+/// Runs the binary where `full` of the folder is a file system of a few kilobytes of its own; none where no user may mount one.
+fn on_a_full_disk(folder: &Folder, arguments: &str) -> Option<Output> {
+    let full = folder.join("full");
+    fs::create_dir_all(&full).expect("a folder can be made");
+    let script = "mount -t tmpfs -o size=32k none \"$0\" && echo mounted >&2 && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]).arg(&full);
+    command.arg(env!("CARGO_BIN_EXE_warpweave")).args(placed(folder, arguments));
+    let found = command.output().ok().filter(|output| String::from_utf8_lossy(&output.stderr).contains("mounted"));
+    if found.is_none() {
+        eprintln!("left out: no file system can be mounted");
+    }
+    found
+}
+
+#[test]
+fn an_output_without_room_is_refused_before_the_work() {
+    let folder = Folder::new();
+    let inputs = || vec![value("x", F32, &["1", "64"])];
+    let weight = Weight::singles("w", &[64, 256], &[0.5; 64 * 256]);
+    let nodes = vec![node("MatMul", &["x", "w"], "y")];
+    write_with(&folder, "wide.onnx", inputs(), nodes, vec![value("y", F32, &["1", "256"])], &[weight]);
+    let large = Weight::integers("s", &[2], &[256, 64]);
+    let nodes = vec![node("Expand", &["x", "s"], "y")];
+    write_with(&folder, "large.onnx", inputs(), nodes, vec![value("y", F32, &["256", "64"])], &[large]);
+    for arguments in [
+        "compile @wide.onnx --target host -o @full/wide.weave",
+        "run @large.onnx --output @full/out.npz",
+        "run @large.onnx --output @full/new/out",
+        "models export alexnet --reduced -o @full/alexnet.onnx",
+    ] {
+        let Some(output) = on_a_full_disk(&folder, arguments) else { return };
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        let parts = ["error[disk-space]", "at least", "are free on its file system"];
+        assert!(
+            output.status.code() == Some(2) && parts.iter().all(|part| errors.contains(part)),
+            "{arguments}: {errors}"
+        );
+    }
 }
 
 #[test]

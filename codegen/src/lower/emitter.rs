@@ -15,6 +15,7 @@ use crate::kernel_ir::memory::{GlobalSpace, MemoryOrder, MemoryType};
 use crate::kernel_ir::program::{Kernel, RegisterArray, SharedArray};
 use crate::kernel_ir::statement::{Block, Place, Statement};
 use crate::lower::error::LowerError;
+use crate::lower::unsupported::{Unsupported, memory_type};
 
 /// A staged value in shared memory: its box, the last dimension fastest.
 pub(crate) struct StagedArray {
@@ -269,27 +270,12 @@ impl<'a> Emitter<'a> {
 
     /// How elements of this type lie in memory.
     pub(crate) fn memory_type(&self, element: ElementType) -> Result<MemoryType, LowerError> {
-        match element {
-            ElementType::Bool => Ok(MemoryType::Bool),
-            ElementType::I8 | ElementType::I4 | ElementType::I2 => Ok(MemoryType::I8),
-            ElementType::U8 | ElementType::U4 | ElementType::U2 => Ok(MemoryType::U8),
-            // A register holds the code.
-            ElementType::F8E4M3FN
-            | ElementType::F8E4M3FNUZ
-            | ElementType::F8E5M2
-            | ElementType::F8E5M2FNUZ
-            | ElementType::F8E8M0
-            | ElementType::F4E2M1 => Ok(MemoryType::U8),
-            ElementType::I16 => Ok(MemoryType::I16),
-            ElementType::U16 => Ok(MemoryType::U16),
-            ElementType::I32 => Ok(MemoryType::I32),
-            ElementType::U32 => Ok(MemoryType::U32),
-            ElementType::I64 => Ok(MemoryType::I64),
-            ElementType::F32 => Ok(MemoryType::F32),
-            ElementType::U64 | ElementType::F16 | ElementType::BF16 | ElementType::F64 => {
-                Err(LowerError::Element { operator: self.id, element })
-            }
-        }
+        memory_type(element).map_err(|what| self.unsupported(what))
+    }
+
+    /// Why this rOperator has no kernel.
+    pub(crate) fn unsupported(&self, what: Unsupported) -> LowerError {
+        LowerError::Unsupported { operator: self.id, what }
     }
 
     /// Whether a tensor's values carry their own validity.

@@ -23,6 +23,7 @@ pub(crate) mod staged;
 pub(crate) mod store;
 pub(crate) mod tile;
 pub(crate) mod types;
+pub mod unsupported;
 pub(crate) mod weight_stationary;
 
 use crate::lower::error::LowerError;

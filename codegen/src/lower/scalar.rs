@@ -5,7 +5,7 @@ use crate::lower::types::scalar_type;
 use std::collections::HashMap;
 
 use warpweave_graph::ElementType;
-use warpweave_graph::expr::{self, Index, IndirectIndex, Read, ReadId, Scalar, TensorExpr};
+use warpweave_graph::expr::{Index, IndirectIndex, Read, ReadId, Scalar, TensorExpr};
 use warpweave_graph::text::reader::Word;
 use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::template::staged::blocked::is_wide;
@@ -20,6 +20,7 @@ use crate::lower::convert::{binary_wrapped, converted, unary_wrapped};
 use crate::lower::emitter::{Emitter, StagedArray, add, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::index::{Coordinates, bind_guard, emit_guard, emit_index};
+use crate::lower::unsupported::{binary, check_function, unary};
 
 /// Which stage of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,17 +113,15 @@ impl<'p> Point<'p> {
             }
             Scalar::Unary(op, operand) => {
                 let (function, element) = (unary(*op), expr.element_of(operand));
-                if unary_result(function, scalar_type(emitter, element)?).is_none() {
-                    return Err(LowerError::Function { operator: emitter.id, function: op.word(), element });
-                }
+                let checked = check_function(op.word(), element, |scalar| unary_result(function, scalar));
+                checked.map_err(|what| emitter.unsupported(what))?;
                 let value = self.emit(emitter, operand)?;
                 Ok(unary_wrapped(element, function, value))
             }
             Scalar::Binary(op, left, right) => {
                 let (function, element) = (binary(*op), expr.element_of(left));
-                if binary_result(function, scalar_type(emitter, element)?).is_none() {
-                    return Err(LowerError::Function { operator: emitter.id, function: op.word(), element });
-                }
+                let checked = check_function(op.word(), element, |scalar| binary_result(function, scalar));
+                checked.map_err(|what| emitter.unsupported(what))?;
                 let (left, right) = (self.emit(emitter, left)?, self.emit(emitter, right)?);
                 Ok(binary_wrapped(element, function, left, right))
             }
@@ -432,46 +431,4 @@ pub(crate) fn number_in_box(
         });
     }
     Ok(number.unwrap_or_else(|| Expression::i32(0)))
-}
-
-fn unary(op: expr::UnaryOp) -> UnaryOp {
-    match op {
-        expr::UnaryOp::Negate => UnaryOp::Negate,
-        expr::UnaryOp::Absolute => UnaryOp::Absolute,
-        expr::UnaryOp::Not => UnaryOp::Not,
-        expr::UnaryOp::Exp => UnaryOp::Exp,
-        expr::UnaryOp::Log => UnaryOp::Log,
-        expr::UnaryOp::Sqrt => UnaryOp::Sqrt,
-        expr::UnaryOp::Tanh => UnaryOp::Tanh,
-        expr::UnaryOp::Erf => UnaryOp::Erf,
-        expr::UnaryOp::Sin => UnaryOp::Sin,
-        expr::UnaryOp::Cos => UnaryOp::Cos,
-        expr::UnaryOp::Atan => UnaryOp::Atan,
-        expr::UnaryOp::Floor => UnaryOp::Floor,
-        expr::UnaryOp::Ceil => UnaryOp::Ceil,
-        expr::UnaryOp::RoundEven => UnaryOp::RoundEven,
-    }
-}
-
-pub(crate) fn binary(op: expr::BinaryOp) -> BinaryOp {
-    match op {
-        expr::BinaryOp::Add => BinaryOp::Add,
-        expr::BinaryOp::Subtract => BinaryOp::Subtract,
-        expr::BinaryOp::Multiply => BinaryOp::Multiply,
-        expr::BinaryOp::Divide => BinaryOp::Divide,
-        expr::BinaryOp::Remainder => BinaryOp::Remainder,
-        expr::BinaryOp::Minimum => BinaryOp::Minimum,
-        expr::BinaryOp::Maximum => BinaryOp::Maximum,
-        expr::BinaryOp::Power => BinaryOp::Power,
-        expr::BinaryOp::Less => BinaryOp::Less,
-        expr::BinaryOp::LessEqual => BinaryOp::LessEqual,
-        expr::BinaryOp::Equal => BinaryOp::Equal,
-        expr::BinaryOp::And => BinaryOp::And,
-        expr::BinaryOp::Or => BinaryOp::Or,
-        expr::BinaryOp::BitAnd => BinaryOp::BitAnd,
-        expr::BinaryOp::BitOr => BinaryOp::BitOr,
-        expr::BinaryOp::BitXor => BinaryOp::BitXor,
-        expr::BinaryOp::ShiftLeft => BinaryOp::ShiftLeft,
-        expr::BinaryOp::ShiftRight => BinaryOp::ShiftRight,
-    }
 }

@@ -8,7 +8,8 @@ use warpweave_graph::{ElementType, Shape};
 use super::error::{ImportError, TensorPlace, UnsupportedTensor};
 use super::options::ImportOptions;
 use crate::element_name;
-use crate::onnx::{DimensionProto, DimensionValue, TensorShapeProto, TensorTypeProto, ValueInfoProto};
+use crate::obstacle::Obstacle;
+use crate::onnx::{DimensionProto, DimensionValue, TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto};
 
 /// An input or output as a model declares it, for people: extents, names of dimensions, and `?`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -89,14 +90,22 @@ pub(super) fn unknown(name: &str, inputs: &[&ValueInfoProto]) -> ImportError {
     ImportError::UnknownName { name: name.to_owned(), inputs, dimensions }
 }
 
-/// What an input of an unsupported type holds.
+/// An input of an unsupported type.
 pub(super) fn unsupported(input: &ValueInfoProto) -> Option<UnsupportedTensor> {
-    let holds = match input.r#type.as_ref().and_then(|ty| ty.tensor_type.as_ref()) {
-        None => "no tensor".to_owned(),
-        Some(ty) if element_type(i64::from(ty.elem_type)).is_none() => element_name::unsupported(ty.elem_type),
-        Some(_) => return None,
+    let (holds, obstacle) = match input.r#type.as_ref() {
+        Some(TypeProto { tensor_type: Some(ty), .. }) => {
+            let is_unknown = element_type(i64::from(ty.elem_type)).is_none();
+            let held = || (element_name::unsupported(ty.elem_type), Obstacle::of_element(ty.elem_type));
+            is_unknown.then(held)?
+        }
+        Some(TypeProto { sequence_type: Some(_), .. }) => ("a sequence".to_owned(), Obstacle::NotTensor),
+        Some(TypeProto { map_type: Some(_), .. }) => ("a map".to_owned(), Obstacle::NotTensor),
+        Some(TypeProto { optional_type: Some(_), .. }) => ("an optional value".to_owned(), Obstacle::NotTensor),
+        Some(TypeProto { sparse_tensor_type: Some(_), .. }) => ("a sparse tensor".to_owned(), Obstacle::Sparse),
+        Some(TypeProto { .. }) | None => ("no tensor".to_owned(), Obstacle::NotTensor),
     };
-    Some(UnsupportedTensor { place: TensorPlace::Input, name: input.name.clone(), holds })
+    let reason = format!("it holds {holds}");
+    Some(UnsupportedTensor { place: TensorPlace::Input, name: input.name.clone(), reason, obstacle })
 }
 
 pub(super) fn element(input: &ValueInfoProto, ty: &TensorTypeProto) -> Result<ElementType, ImportError> {

@@ -1,11 +1,13 @@
 //! Why a model is refused.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
 use warpweave_graph::legible::{escaped, legible};
 
+use crate::obstacle::Obstacle;
 use crate::weights::WeightError;
 
 /// Why a model is refused. Every kind has a stable code and a remedy; the text names culprit and reason.
@@ -117,8 +119,10 @@ pub struct UnsupportedTensor {
     pub place: TensorPlace,
     /// Its name.
     pub name: String,
-    /// What it holds.
-    pub holds: String,
+    /// Why it is not supported, after its name.
+    pub reason: String,
+    /// What stands in the way.
+    pub obstacle: Obstacle,
 }
 
 /// Where a tensor of a model stands.
@@ -128,6 +132,8 @@ pub enum TensorPlace {
     Input,
     /// Among the initializers.
     Constant,
+    /// Among the outputs.
+    Output,
 }
 
 /// An input with dimensions that nobody chose.
@@ -152,6 +158,8 @@ pub struct UnsupportedNode {
     pub opset: i64,
     /// Why it is not supported.
     pub reason: String,
+    /// What stands in the way.
+    pub obstacle: Obstacle,
 }
 
 impl ImportError {
@@ -181,7 +189,7 @@ impl ImportError {
             Self::Decode { .. } => "check that the file is complete and an ONNX model",
             Self::Tensor(_) => "check that the file is complete and a serialised TensorProto",
             Self::Invalid { .. } => "check the model with the ONNX checker and export it again",
-            Self::Weight { .. } => "keep external data in the model's folder, without links, and export again",
+            Self::Weight { error, .. } => return Cow::Owned(error.remedy()),
             Self::UnknownName { .. } => "name one of these",
             Self::Constant { .. } => "give --constant NAME=VALUE a value of the type and shape that the model declares",
             Self::Choice { .. } => "choose extents that the model leaves open, each once",
@@ -189,9 +197,7 @@ impl ImportError {
             Self::Batch { .. } => {
                 "leave --batch out, or export the model with an open first dimension or for that batch"
             }
-            Self::Unsupported(_) => {
-                "replace these, export with another opset, or fix the inputs that they need to know with --constant NAME=VALUE"
-            }
+            Self::Unsupported(unsupported) => return Cow::Owned(unsupported.remedy()),
         })
     }
 
@@ -210,6 +216,15 @@ impl fmt::Display for MissingShape {
             Some(dimensions) => write!(f, "{} [{}]", legible(&self.input), escaped(&dimensions.join(", "))),
             None => write!(f, "{} of unknown rank", legible(&self.input)),
         }
+    }
+}
+
+impl Unsupported {
+    /// What a person can do about each thing that stands in the way, each once.
+    fn remedy(&self) -> String {
+        let tensors = self.tensors.iter().map(|tensor| tensor.obstacle);
+        let obstacles: BTreeSet<Obstacle> = tensors.chain(self.nodes.iter().map(|node| node.obstacle)).collect();
+        obstacles.into_iter().map(Obstacle::remedy).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -234,7 +249,7 @@ fn counted(count: usize, noun: &str) -> String {
 
 impl fmt::Display for UnsupportedTensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}: it holds {}", self.place, self.name, self.holds)
+        write!(f, "{} {}: {}", self.place, legible(&self.name), self.reason)
     }
 }
 
@@ -243,13 +258,14 @@ impl fmt::Display for TensorPlace {
         f.write_str(match self {
             Self::Input => "input",
             Self::Constant => "constant",
+            Self::Output => "output",
         })
     }
 }
 
 impl fmt::Display for UnsupportedNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { node, domain, operator, opset, reason } = self;
+        let Self { node, domain, operator, opset, reason, .. } = self;
         let domain = if domain.is_empty() { "ai.onnx" } else { domain };
         let (node, operator) = (legible(node), legible(operator));
         write!(f, "{node}: {}.{operator} (opset {opset}): {}", legible(domain), escaped(reason))

@@ -18,6 +18,7 @@ mod nodes;
 pub mod options;
 mod order;
 mod overridable;
+mod reason;
 mod sequence;
 mod subgraph;
 mod walk;
@@ -31,12 +32,14 @@ use warpweave_graph::{Graph, GraphOutput, Tensor};
 
 use crate::element_name;
 use crate::files::{Files, ReadFiles};
+use crate::obstacle::Obstacle;
 use crate::onnx::{GraphProto, ModelProto, SparseTensorProto, TensorProto, ValueInfoProto};
 use crate::weights::{WeightError, Weights};
 use declared::DeclaredPort;
 use error::{ImportError, TensorPlace, Unsupported, UnsupportedTensor};
 use flatten::{Flattening, SymbolId};
 use options::{ImportOptions, Variables};
+use reason::Reason;
 use subgraph::{Environment, Scope};
 use walk::{State, Walk};
 
@@ -149,7 +152,10 @@ fn import_graph(
     for output in &graph.output {
         let symbol = symbol(output);
         if let Some(State::Sequence(_)) = symbol.map(|symbol| walk.state(symbol)) {
-            return Err(ImportError::invalid(&output.name, "the output is a sequence, which is not supported"));
+            let (place, reason) = (TensorPlace::Output, "it is a sequence, which is not supported".to_owned());
+            let obstacle = Obstacle::NotTensor;
+            let tensor = UnsupportedTensor { place, name: output.name.clone(), reason, obstacle };
+            return Err(ImportError::Unsupported(Unsupported { tensors: vec![tensor], nodes: Vec::new() }));
         }
         let value = symbol.and_then(|symbol| walk.value(symbol));
         let value = value.ok_or_else(|| ImportError::invalid(&output.name, "the output is not defined"))?;
@@ -202,7 +208,11 @@ fn walk_main<'m>(
     let environment = Environment { names: scope, opsets: &model.opset_import, ..Environment::default() };
     let (nodes, scope) = walk.flattening.expand_all(&graph.node, environment, "")?;
     for ((symbol, input), ty) in input_symbols.into_iter().zip(&inputs).zip(types) {
-        walk.check(&ty.clone().into()).map_err(|reason| ImportError::invalid(&input.name, reason))?;
+        if let Err(Reason { text, obstacle }) = walk.check(&ty.clone().into()) {
+            let (place, name) = (TensorPlace::Input, input.name.clone());
+            tensors.push(UnsupportedTensor { place, name, reason: text, obstacle });
+            continue;
+        }
         let state = match fixed.get(&input.name) {
             Some(value) => State::Constant(value.clone()),
             None => State::Value(walk.graph.input(input.name.clone(), ty.into())),
@@ -220,8 +230,9 @@ fn walk_main<'m>(
             }
             Ok(tensor) => walk.define(symbol, State::Constant(tensor)),
             Err(WeightError::Element(number)) => {
-                let holds = element_name::unsupported(number);
-                tensors.push(UnsupportedTensor { place: TensorPlace::Constant, name: proto.name.clone(), holds });
+                let reason = format!("it holds {}", element_name::unsupported(number));
+                let (place, obstacle) = (TensorPlace::Constant, Obstacle::of_element(number));
+                tensors.push(UnsupportedTensor { place, name: proto.name.clone(), reason, obstacle });
             }
             Err(error) => return Err(ImportError::Weight { tensor: proto.name.clone(), error }),
         }
@@ -235,5 +246,6 @@ fn walk_main<'m>(
 
 fn sparse(proto: &SparseTensorProto) -> UnsupportedTensor {
     let name = proto.values.as_ref().map(|values| values.name.clone()).unwrap_or_default();
-    UnsupportedTensor { place: TensorPlace::Constant, name, holds: "sparse elements".to_owned() }
+    let (place, reason) = (TensorPlace::Constant, "it holds sparse elements".to_owned());
+    UnsupportedTensor { place, name, reason, obstacle: Obstacle::Sparse }
 }

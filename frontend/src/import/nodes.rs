@@ -5,10 +5,12 @@ use warpweave_graph::ops::{AttributeReader, Op};
 use super::control::ControlFlow;
 use super::error::{ImportError, UnsupportedNode};
 use super::flatten::{FlatNode, SymbolId};
+use super::reason::Reason;
 use super::sequence::SequenceOperator;
 use super::walk::{Refusal, State, Walk};
 use super::{constant, legacy, order};
 use crate::attributes;
+use crate::obstacle::Obstacle;
 
 impl<'m> Walk<'m> {
     /// Sorts and takes nodes; `given` symbols are defined outside.
@@ -30,25 +32,33 @@ impl<'m> Walk<'m> {
             domain: domain.clone(),
             operator: operator.clone(),
             opset: opset.unwrap_or(0),
-            reason,
+            reason: reason.text,
+            obstacle: reason.obstacle,
         });
         Ok(())
     }
 
     fn try_node(&mut self, node: &FlatNode<'m>) -> Result<(), Refusal> {
-        let opset = node.opset.ok_or_else(|| format!("no opset is declared for domain `{}`", node.domain))?;
+        let undeclared = || {
+            Reason::new(
+                Obstacle::of_undeclared(&node.domain),
+                format!("no opset is declared for domain `{}`", node.domain),
+            )
+        };
+        let opset = node.opset.ok_or_else(undeclared)?;
         if let Some(control) = ControlFlow::of(node) {
             return control.fold(self, node);
         }
-        let attributes = node.attributes.iter().map(|&(name, value)| {
-            let value = attributes::read(name, value, &mut self.weights).map_err(|error| error.to_string())?;
-            Ok((name.to_owned(), value))
-        });
-        let mut attributes = attributes.collect::<Result<Vec<_>, String>>()?;
-        let inputs = legacy::align(self, node, &mut attributes)?;
+        let attributes = node
+            .attributes
+            .iter()
+            .map(|&(name, value)| Ok((name.to_owned(), attributes::read(name, value, &mut self.weights)?)));
+        let mut attributes = attributes.collect::<Result<Vec<_>, Reason>>()?;
+        let aligned = legacy::align(self, node, &mut attributes);
+        let inputs = aligned.map_err(|text| Reason::new(Obstacle::Contradiction, text))?;
         let mut reader = AttributeReader::new(attributes, opset);
         if node.domain.is_empty() && node.operator == constant::NAME {
-            let tensor = constant::value(&mut reader).map_err(|error| error.to_string())?;
+            let tensor = constant::value(&mut reader).map_err(Reason::from)?;
             if let Some(&Some(output)) = node.outputs.first() {
                 self.define(output, State::Constant(tensor));
             }
@@ -57,7 +67,8 @@ impl<'m> Walk<'m> {
         if let Some(operator) = SequenceOperator::of(node) {
             return operator.take(self, node, &mut reader);
         }
-        let op = Op::import(&node.domain, &node.operator, &mut reader).map_err(|error| error.to_string())?;
+        let op = Op::import(&node.domain, &node.operator, &mut reader);
+        let op = op.map_err(|error| Reason::of_operator(&node.domain, &error))?;
         Ok(self.apply(&node.name, op, &inputs, &node.outputs)?)
     }
 }

@@ -13,6 +13,8 @@ use super::counts::{Count, Counts, Extent, Replaced};
 use super::error::{ImportError, UnsupportedNode};
 use super::flatten::{Flattening, SymbolId};
 use super::options::Limits;
+use super::reason::Reason;
+use crate::obstacle::Obstacle;
 use crate::weights::Weights;
 
 /// What is known of a symbol.
@@ -88,13 +90,19 @@ struct Inferred {
 /// Why a node does not become a part of the graph.
 pub(super) enum Refusal {
     /// The node is not supported; others may be, and are listed with it.
-    Unsupported(String),
+    Unsupported(Reason),
     /// The model is refused.
     Fatal(ImportError),
 }
 
 impl From<String> for Refusal {
     fn from(reason: String) -> Self {
+        Self::Unsupported(reason.into())
+    }
+}
+
+impl From<Reason> for Refusal {
+    fn from(reason: Reason) -> Self {
         Self::Unsupported(reason)
     }
 }
@@ -206,7 +214,7 @@ impl<'m> Walk<'m> {
         op: Op,
         inputs: &[Option<SymbolId>],
         outputs: &[Option<SymbolId>],
-    ) -> Result<(), String> {
+    ) -> Result<(), Reason> {
         if self.passes_sequence(&op, inputs, outputs)? || self.ranked(name, &op, inputs, outputs)? {
             return Ok(());
         }
@@ -271,12 +279,14 @@ impl<'m> Walk<'m> {
 
     /// What is known of inputs and outputs; `None` if an input is not known. Inputs that must be constant become so where
     /// they can.
-    fn infer(&mut self, op: &Op, inputs: &mut [Option<SymbolId>], outputs: usize) -> Result<Option<Inferred>, String> {
+    fn infer(&mut self, op: &Op, inputs: &mut [Option<SymbolId>], outputs: usize) -> Result<Option<Inferred>, Reason> {
         let mut replaced = Vec::new();
         loop {
             let Some(facts) = self.facts(inputs) else { return Ok(None) };
             match op.infer(&Context::new(&facts, outputs)) {
-                Ok(types) if types.len() < outputs => return Err(format!("{outputs} outputs are not supported")),
+                Ok(types) if types.len() < outputs => {
+                    return Err(Reason::new(Obstacle::Form, format!("{outputs} outputs are not supported")));
+                }
                 Ok(types) => {
                     types.iter().try_for_each(|ty| self.check(ty))?;
                     return Ok(Some(Inferred { facts, types, replaced }));
@@ -299,14 +309,15 @@ impl<'m> Walk<'m> {
         op: &Op,
         inputs: &[Option<SymbolId>],
         outputs: &[Option<SymbolId>],
-    ) -> Result<bool, String> {
+    ) -> Result<bool, Reason> {
         let is_sequence = |symbol: &SymbolId| matches!(self.state(*symbol), State::Sequence(_));
         let Some(&sequence) = inputs.iter().flatten().find(|symbol| is_sequence(symbol)) else { return Ok(false) };
         match (op, outputs) {
             (Op::Identity(_), &[Some(output)]) => self.define(output, self.state(sequence).clone()),
             _ => {
                 let name = &self.flattening.symbols[sequence];
-                return Err(format!("`{name}` is a sequence, which is not supported here"));
+                let text = format!("`{name}` is a sequence, which is not supported here");
+                return Err(Reason::new(Obstacle::NotTensor, text));
             }
         }
         Ok(true)
@@ -327,13 +338,16 @@ impl<'m> Walk<'m> {
     }
 
     /// Why inference refuses a node, with the name of an input that should be constant.
-    fn refusal(&self, inputs: &[Option<SymbolId>], error: &InferError) -> String {
-        if let InferError::NotConstant(input) = error
-            && let Some(symbol) = inputs.get(*input).copied().flatten()
-        {
-            return format!("{error}: it is `{}`", self.flattening.symbols[symbol]);
-        }
-        error.to_string()
+    fn refusal(&self, inputs: &[Option<SymbolId>], error: &InferError) -> Reason {
+        let symbol = match error {
+            InferError::NotConstant(input) => inputs.get(*input).copied().flatten(),
+            _ => None,
+        };
+        let text = match symbol {
+            Some(symbol) => format!("{error}: it is `{}`", self.flattening.symbols[symbol]),
+            None => error.to_string(),
+        };
+        Reason::of_inference(error, text)
     }
 
     /// What is known of a symbol; `None` if nothing is.
@@ -360,12 +374,14 @@ impl<'m> Walk<'m> {
     }
 
     /// Refuses types that are too large to compute with.
-    pub(super) fn check(&self, ty: &ValueType) -> Result<(), String> {
+    pub(super) fn check(&self, ty: &ValueType) -> Result<(), Reason> {
         let Some(tensor) = ty.as_tensor() else {
-            return Err(format!("a value of type {ty} is not supported"));
+            return Err(Reason::new(Obstacle::NotTensor, format!("a value of type {ty} is not supported")));
         };
-        if tensor.shape.len() > MAX_RANK {
-            return Err(format!("{tensor} has rank {}, and at most {MAX_RANK} is supported", tensor.shape.len()));
+        let rank = tensor.shape.len();
+        if rank > MAX_RANK {
+            let text = format!("{tensor} has rank {rank}, and at most {MAX_RANK} is supported");
+            return Err(Reason::new(Obstacle::Rank, text));
         }
         // Extents of 0 count as 1: sums and products of extents must not overflow anywhere.
         let cells = tensor.shape.iter().try_fold(1u64, |cells, &extent| cells.checked_mul(extent.max(1) as u64));
@@ -373,7 +389,9 @@ impl<'m> Walk<'m> {
         match bytes {
             Some(bytes) if bytes <= self.limits.value_bytes => Ok(()),
             Some(_) | None => {
-                Err(format!("a value of type {tensor} is larger than the limit of {} bytes", self.limits.value_bytes))
+                let limit = self.limits.value_bytes;
+                let text = format!("a value of type {tensor} is larger than the limit of {limit} bytes");
+                Err(Reason::new(Obstacle::Size, text))
             }
         }
     }

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use crate::model::{constant, int, load, model, node, value};
 use prost::Message;
+use prost::bytes::Bytes;
 use warpweave_frontend::onnx::{
     AttributeKind, AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
-    SparseTensorProto, StringStringEntryProto, TensorProto,
+    SparseTensorProto, StringStringEntryProto, TensorProto, TypeProto, ValueInfoProto,
 };
 use warpweave_frontend::{
     Constant, ImportError, ImportOptions, Limits, NameFilter, Number, Overridable, import, import_bytes,
@@ -311,6 +312,110 @@ fn unsupported_types_are_listed_with_the_nodes() {
 }
 
 #[test]
+fn what_stands_in_the_way_has_a_remedy_of_its_own() {
+    let of = |domain: &str, node: NodeProto| NodeProto { domain: domain.to_owned(), ..node };
+    let applied = |domain: &str, name: &str| {
+        let inputs = vec![value("x", F32, &["2"])];
+        model(17, inputs, vec![], vec![of(domain, node(name, &["x"], &["y"], vec![]))], &["y"])
+    };
+    let typed = |element: i32| {
+        let mut input = value("x", F32, &["2"]);
+        let tensor = input.r#type.as_mut().and_then(|ty| ty.tensor_type.as_mut());
+        tensor.expect("a tensor").elem_type = element;
+        model(17, vec![input], vec![], vec![relu(&["x"], &["y"])], &["y"])
+    };
+    let other = |ty: TypeProto| {
+        let input = ValueInfoProto { name: "x".to_owned(), r#type: Some(ty) };
+        model(17, vec![input], vec![], vec![relu(&["x"], &["y"])], &["y"])
+    };
+    let (bytes, none) = (Some(Bytes::new()), TypeProto::default());
+    let kept = |name: &str| node(name, &["x"], &["y"], vec![]);
+    let deep = vec!["1"; 17];
+    for (model, parts, remedies) in [
+        (applied("ai.onnx.ml", "TreeEnsembleClassifier"), vec!["TreeEnsembleClassifier"], vec!["hummingbird-ml"]),
+        (applied("ai.onnx.ml", "ZipMap"), vec!["ZipMap"], vec!["'zipmap': False"]),
+        (applied("", "StringSplit"), vec!["StringSplit"], vec!["turn text into numbers"]),
+        (typed(8), vec!["it holds strings"], vec!["turn text into numbers"]),
+        (typed(14), vec!["it holds 64-bit complex numbers"], vec!["last dimension of two"]),
+        (typed(99), vec!["elements of type number 99"], vec!["float32"]),
+        (
+            other(TypeProto { sequence_type: bytes.clone(), ..none.clone() }),
+            vec!["it holds a sequence"],
+            vec!["ZipMap"],
+        ),
+        (other(TypeProto { map_type: bytes.clone(), ..none.clone() }), vec!["it holds a map"], vec!["ZipMap"]),
+        (
+            other(TypeProto { optional_type: bytes.clone(), ..none.clone() }),
+            vec!["it holds an optional value"],
+            vec!["take and give tensors"],
+        ),
+        (other(TypeProto { sparse_tensor_type: bytes, ..none }), vec!["it holds a sparse tensor"], vec!["dense"]),
+        (applied("com.example", "Relu"), vec!["com.example.Relu"], vec!["custom operators", "function of the model"]),
+        (applied("", "Unheard"), vec!["operator Unheard is not supported"], vec!["`warpweave ops` lists"]),
+        (applied("", "Optional"), vec!["operator Optional is not supported"], vec!["take and give tensors"]),
+        (
+            model(99, vec![value("x", F32, &["2"])], vec![], vec![kept("Relu")], &["y"]),
+            vec!["outside the supported"],
+            vec!["onnx.version_converter"],
+        ),
+        (
+            model(17, vec![value("x", F32, &deep)], vec![], vec![kept("Relu")], &["y"]),
+            vec!["input x", "has rank 17, and at most 16 is supported"],
+            vec!["reshape tensors to at most 16"],
+        ),
+        (
+            model(17, vec![value("x", F32, &["2"])], vec![], vec![kept("SequenceConstruct")], &["y"]),
+            vec!["output y: it is a sequence"],
+            vec!["take and give tensors"],
+        ),
+        (
+            model(17, vec![value("x", F32, &["2"])], vec![], vec![kept("Concat")], &["y"]),
+            vec!["attribute axis is missing"],
+            vec!["ONNX checker"],
+        ),
+        (
+            model(17, vec![value("x", F32, &[])], vec![], vec![kept("NonZero")], &["y"]),
+            vec!["a scalar has no coordinates"],
+            vec!["forms of operators"],
+        ),
+        (
+            model(
+                17,
+                vec![value("x", F32, &["4"]), value("k", ElementType::I64, &["1"])],
+                vec![],
+                vec![node("Tile", &["x", "k"], &["y"], vec![])],
+                &["y"],
+            ),
+            vec!["input 1 must be constant"],
+            vec!["--constant NAME=VALUE"],
+        ),
+        (
+            model(
+                17,
+                vec![value("x", F32, &["2"])],
+                vec![],
+                vec![
+                    of("ai.onnx.ml", node("TreeEnsembleRegressor", &["x"], &["t"], vec![])),
+                    of("own", node("Mix", &["t"], &["y"], vec![])),
+                ],
+                &["y"],
+            ),
+            vec!["2 nodes"],
+            vec!["hummingbird-ml", "custom operators"],
+        ),
+    ] {
+        let error = refused(&model, &defaults());
+        check(&error, "model-unsupported", &parts);
+        let remedy = error.remedy();
+        assert!(remedies.iter().all(|part| remedy.contains(part)), "{error}: {remedy}");
+        assert!(!remedy.contains("replace these"), "{error}: {remedy}");
+    }
+    let deep = TensorProto { name: "w".to_owned(), dims: vec![1; 17], data_type: 1, ..TensorProto::default() };
+    let error = refused(&model(17, vec![], vec![deep], vec![], &["w"]), &defaults());
+    assert!(error.remedy().contains("reshape tensors"), "{}", error.remedy());
+}
+
+#[test]
 fn old_and_new_operator_sets_are_refused_by_name() {
     for opset in [0, 29, 99] {
         let model = model(opset, vec![value("x", F32, &["2"])], vec![], vec![relu(&["x"], &["y"])], &["y"]);
@@ -342,7 +447,7 @@ fn sizes_are_checked_before_anything_is_allocated() {
     }
     for dims in [["0", "9223372036854775807"], ["9223372036854775807", "9223372036854775807"]] {
         let model = model(17, vec![value("x", F32, &dims)], vec![], vec![relu(&["x"], &["y"])], &["y"]);
-        check(&refused(&model, &defaults()), "model-invalid", &["x", "larger than the limit"]);
+        check(&refused(&model, &defaults()), "model-unsupported", &["input x", "larger than the limit"]);
     }
     let target = constant("s", &Tensor::vector_i64(&[1 << 40, 1 << 40]));
     let nodes = vec![node("Expand", &["x", "s"], &["y"], vec![])];

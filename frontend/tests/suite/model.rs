@@ -115,7 +115,7 @@ pub fn value(name: &str, element: ElementType, dimensions: &[&str]) -> ValueInfo
     };
     let shape = Some(TensorShapeProto { dim: dimensions.iter().map(dimension).collect() });
     let tensor_type = Some(TensorTypeProto { elem_type: number(element), shape });
-    ValueInfoProto { name: name.to_owned(), r#type: Some(TypeProto { tensor_type }) }
+    ValueInfoProto { name: name.to_owned(), r#type: Some(TypeProto { tensor_type, ..TypeProto::default() }) }
 }
 
 /// A model that gives the values `outputs`.

@@ -108,6 +108,12 @@ impl TensorProgram {
         }
     }
 
+    /// The bytes of all values that are stored with the program.
+    pub fn stored_bytes(&self) -> u64 {
+        let bytes = |tensor| self.stored(tensor).map_or(0, |value| value.bytes().len() as u64);
+        self.tensors.ids().map(bytes).sum()
+    }
+
     /// The tensor's value, if what depends on it may be computed now.
     pub fn foldable(&self, tensor: TensorId) -> Option<&Tensor> {
         self.constant(tensor).filter(|_| self.mutability(tensor).is_foldable())

@@ -201,5 +201,8 @@ fn described(name: &str, shape: &[usize], element: Element) -> ValueInfoProto {
     let dimension = |&extent: &usize| DimensionProto { value: Some(DimensionValue::Extent(extent as i64)) };
     let shape = TensorShapeProto { dim: shape.iter().map(dimension).collect() };
     let tensor = TensorTypeProto { elem_type: element.number(), shape: Some(shape) };
-    ValueInfoProto { name: name.to_owned(), r#type: Some(TypeProto { tensor_type: Some(tensor) }) }
+    ValueInfoProto {
+        name: name.to_owned(),
+        r#type: Some(TypeProto { tensor_type: Some(tensor), ..TypeProto::default() }),
+    }
 }

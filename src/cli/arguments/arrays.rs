@@ -42,6 +42,8 @@ pub struct Assigned {
     pub inputs: BTreeMap<String, Tensor>,
     /// Outputs by their positions.
     pub outputs: BTreeMap<usize, Tensor>,
+    /// Stored outputs that the program does not have, by their names in the archive, such as `out_3`.
+    pub unknown_outputs: BTreeMap<String, Tensor>,
     /// Arrays of archives for inputs that are none any more, and what these were fixed to.
     pub fixed: Vec<(String, String)>,
 }
@@ -51,6 +53,7 @@ pub struct Assigned {
 enum Role<'a> {
     Input(&'a str),
     Output(usize),
+    UnknownOutput,
 }
 
 impl FromStr for ArrayArgument {
@@ -126,6 +129,7 @@ impl Arrays {
                     let known = match role {
                         Role::Input(name) => assigned.inputs.insert(name.to_owned(), array),
                         Role::Output(position) => assigned.outputs.insert(position, array),
+                        Role::UnknownOutput => assigned.unknown_outputs.insert(name.clone(), array),
                     };
                     if known.is_some() {
                         return Err(twice(&name));
@@ -150,7 +154,8 @@ const INPUT: &str = "in_";
 const OUTPUT: &str = "out_";
 
 impl Archive {
-    /// What each array is: all by prefixed names if that is possible, all by plain names if that is, or else each by either.
+    /// What each array is: all by prefixed names if that is possible, all by plain names if that is, or else each by either. A name
+    /// with the prefix of outputs is that of an output, whether the program has it or not.
     fn roles<'s>(
         &self,
         signature: &'s Signature,
@@ -163,10 +168,12 @@ impl Archive {
             };
             names.iter().map(roles).collect()
         };
-        if let Some(roles) = all(prefixed).or_else(|| all(plain)).or_else(|| all(either)) {
+        if let Some(roles) =
+            all(prefixed).or_else(|| all(plain)).or_else(|| all(either)).or_else(|| all(either_or_unknown))
+        {
             return Ok(roles);
         }
-        let stranger = names.into_iter().find(|name| either(signature, name).is_empty());
+        let stranger = names.into_iter().find(|name| either_or_unknown(signature, name).is_empty());
         Err(CliError::UnknownArray {
             path: self.path.clone(),
             name: stranger.cloned().unwrap_or_default(),
@@ -203,6 +210,12 @@ fn plain<'s>(signature: &'s Signature, name: &str) -> Vec<Role<'s>> {
 fn either<'s>(signature: &'s Signature, name: &str) -> Vec<Role<'s>> {
     let roles = prefixed(signature, name);
     if roles.is_empty() { plain(signature, name) } else { roles }
+}
+
+fn either_or_unknown<'s>(signature: &'s Signature, name: &str) -> Vec<Role<'s>> {
+    let roles = either(signature, name);
+    let is_unknown_output = roles.is_empty() && name.starts_with(OUTPUT);
+    if is_unknown_output { vec![Role::UnknownOutput] } else { roles }
 }
 
 fn twice(name: &str) -> CliError {

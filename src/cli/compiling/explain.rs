@@ -28,7 +28,8 @@ use crate::cli::arguments::search::{SearchArguments, note_end};
 use crate::cli::arguments::training::TrainingArguments;
 use crate::cli::error::{CliError, Passed, file_error};
 use crate::cli::output::{Output, write_file};
-use crate::cli::output_paths::{self, TIMELINE_FILES};
+use crate::cli::output_kinds::OutputKind;
+use crate::cli::output_paths::{self, OutputFile, TIMELINE_FILES, timeline_outputs};
 
 /// Arguments of `explain`.
 #[derive(Args)]
@@ -140,6 +141,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
             None => explain_machine_code::execute(&name, &build, arguments.kernel.as_deref(), surroundings, output),
         };
     }
+    build.check_target(BundleTarget::Gpu(DEFAULT_KERNEL_TARGET))?;
     let compile = build.options(BundleTarget::Gpu(DEFAULT_KERNEL_TARGET))?;
     let compile = CompileOptions { units: arguments.units.map_or(compile.units, |units| units as usize), ..compile };
     if !arguments.plan {
@@ -180,8 +182,11 @@ fn check_outputs(arguments: &Arguments, model: &Model) -> Result<(), CliError> {
     let mut files = model.paths();
     files.extend(arguments.search.files());
     files.extend(arguments.import.inputs.files());
-    let names = if arguments.plan { &TIMELINE_FILES[..] } else { &[PARTITION_FILE] };
-    output_paths::check_folder(arguments.directory.as_deref(), names, &files)
+    let pictures = match arguments.plan {
+        true => timeline_outputs().to_vec(),
+        false => vec![OutputFile::new(PARTITION_FILE, OutputKind::Picture)],
+    };
+    output_paths::check_folder(arguments.directory.as_deref(), pictures, &files)
 }
 
 /// The picture of a partition.

@@ -19,7 +19,8 @@ use super::microbench::failed_value;
 use crate::cli::arguments::program::child_compiler;
 use crate::cli::error::{CliError, Passed};
 use crate::cli::output::Output;
-use crate::cli::output_paths;
+use crate::cli::output_kinds::OutputKind;
+use crate::cli::output_paths::{self, OutputFile};
 
 /// Arguments of `doctor`.
 #[derive(Args)]
@@ -42,7 +43,7 @@ pub struct Arguments {
 /// Runs the command. It fails only where something is there and does not work.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     if let Some(path) = &arguments.calibrate {
-        output_paths::check_writable(path)?;
+        output_paths::check_files(&[OutputFile::new(path, OutputKind::Constants)], &[])?;
         return calibrated(path, arguments.device, output);
     }
     let mut text = String::new();

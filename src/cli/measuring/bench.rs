@@ -124,6 +124,7 @@ fn measure_one(
     let arrays = Arrays::read(&arguments.inputs)?;
     let source = arguments.program.load(batch, &arrays)?;
     check_name(arguments, &source.record().name)?;
+    arguments.soak.check(&source)?;
     let options = arguments.program.options();
     let mut session = arguments.program.open(&source, &options, output)?;
     let mut caches = cold_caches(arguments, session.as_mut())?;

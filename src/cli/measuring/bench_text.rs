@@ -41,10 +41,11 @@ pub fn text(result: &BenchResult) -> String {
             "soak: {} launches in {:.2} s, {} with other bits",
             soak.launches, soak.seconds, soak.different
         );
-        let excess =
-            |against: &Against| against.excess.map_or("not comparable".to_owned(), |excess| format!("{excess:.3}"));
-        if let Some(against) = &soak.against {
-            let _ = write!(text, "; largest difference from {}: {} of what passes", against.device, excess(against));
+        if let Some(Against { device, excess, .. }) = &soak.against {
+            let _ = match excess {
+                Some(excess) => write!(text, "; largest difference from {device}: {excess:.3} of what passes"),
+                None => write!(text, "; not comparable with {device}"),
+            };
         }
         let _ = writeln!(text, "{}", if soak.is_spoiled { ", outputs spoiled before each" } else { "" });
     }

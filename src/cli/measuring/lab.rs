@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use warpweave::lab::run::options::{Call, Fault, RunOptions, Scale};
-use warpweave::lab::run::{plan, run};
+use warpweave::lab::run::{ARCHIVE, RECORD, TABLES, plan, run};
 use warpweave::lab::{Lab, markdown, measure_costs};
 use warpweave::runtime::json::{self, json};
 use warpweave::runtime::session::Device;
@@ -14,6 +14,8 @@ use crate::cli::arguments::program::parse_threads;
 use crate::cli::arguments::search::parse_seconds;
 use crate::cli::error::{CliError, Passed, file_error};
 use crate::cli::output::Output;
+use crate::cli::output_kinds::OutputKind;
+use crate::cli::output_paths::{self, OutputFile};
 
 /// Threads of the processor beside a GPU that plans reckon with.
 const PLANNED_CORES: usize = 16;
@@ -155,6 +157,9 @@ fn execute_run(arguments: &Run, output: &Output) -> Result<Passed, CliError> {
         output.result("lab-plan", &json!({"fits": plan.fits, "text": plan.text}), &plan.text);
         return Ok(plan.fits);
     }
+    let results = [(RECORD, OutputKind::LabRecord), (TABLES, OutputKind::LabPart), (ARCHIVE, OutputKind::LabPart)];
+    let results = results.map(|(name, kind)| OutputFile::new(name, kind));
+    output_paths::check_folder(Some(arguments.results.as_ref().unwrap_or(&arguments.work)), results, &[])?;
     let summary = run(&options, &mut |line| output.line(line))?;
     let [ran, failed, skipped] = summary.counts;
     let tables = summary.tables.display().to_string();
@@ -165,6 +170,7 @@ fn execute_run(arguments: &Run, output: &Output) -> Result<Passed, CliError> {
 
 fn execute_costs(arguments: &Costs, output: &Output) -> Result<Passed, CliError> {
     let binary = named_or_this(arguments.binary.as_deref())?;
+    output_paths::check_files(&[OutputFile::new(&arguments.write, OutputKind::LabCosts)], &[])?;
     let costs = measure_costs(&binary, &arguments.write, &arguments.work, &mut |line| output.line(line))?;
     let path = arguments.write.display().to_string();
     let (models, fixtures) = (costs.models.len(), costs.fixtures.len());

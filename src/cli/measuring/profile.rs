@@ -12,7 +12,7 @@ use crate::cli::arguments::arrays::Arrays;
 use crate::cli::arguments::program::{ProgramArguments, child_compiler, parse_units};
 use crate::cli::error::{CliError, Passed, file_error};
 use crate::cli::output::{Output, write_file};
-use crate::cli::output_paths::{self, TIMELINE_FILES};
+use crate::cli::output_paths::{self, TIMELINE_FILES, timeline_outputs};
 
 /// Arguments of `profile`.
 #[derive(Args)]
@@ -35,7 +35,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let source = arguments.program.load(&Arrays::default())?;
     let mut files = source.files();
     files.extend(arguments.program.import.inputs.files());
-    output_paths::check_folder(arguments.directory.as_deref(), TIMELINE_FILES, &files)?;
+    output_paths::check_folder(arguments.directory.as_deref(), timeline_outputs(), &files)?;
     let name = match &source {
         Source::Model(build) => &build.model.record.name,
         Source::Bundle(bundle) => &bundle.manifest().model.name,

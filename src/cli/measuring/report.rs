@@ -9,7 +9,8 @@ use warpweave::runtime::json::json;
 
 use crate::cli::error::{CliError, Passed};
 use crate::cli::output::{Output, write_file};
-use crate::cli::output_paths::{self, OutputKind};
+use crate::cli::output_kinds::OutputKind;
+use crate::cli::output_paths::{self, OutputFile};
 
 /// Arguments of `report`.
 #[derive(Args)]
@@ -27,8 +28,7 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
-    output_paths::check([arguments.output.clone()], &arguments.results)?;
-    output_paths::check_replaced(&arguments.output, OutputKind::Page)?;
+    output_paths::check_files(&[OutputFile::new(&arguments.output, OutputKind::Page)], &arguments.results)?;
     let mut results = Vec::new();
     for path in &arguments.results {
         results.extend(read_results(path)?);

@@ -7,7 +7,9 @@ use std::time::Duration;
 use clap::Args;
 use warpweave::bench::{Against, Soak, SoakLimit, soak};
 use warpweave::graph::Tensor;
-use warpweave::runtime::npz;
+use warpweave::graph::legible::legible;
+use warpweave::runtime::bundle::Signature;
+use warpweave::runtime::npz::{self, NpzError};
 use warpweave::runtime::session::{Device, Session, UnknownDevice};
 use warpweave::{OpenOptions, Source, open};
 
@@ -15,7 +17,8 @@ use crate::cli::arguments::program::child_compiler;
 use crate::cli::arguments::search::parse_seconds;
 use crate::cli::error::CliError;
 use crate::cli::output::write_file;
-use crate::cli::output_paths;
+use crate::cli::output_kinds::OutputKind;
+use crate::cli::output_paths::{self, OutputFile};
 
 /// The ending of archives of arrays.
 const ARCHIVE: &str = ".npz";
@@ -58,6 +61,19 @@ pub struct SoakArguments {
 }
 
 impl SoakArguments {
+    /// Refuses files that could not be written after a soak, or read, before anything is measured.
+    pub fn check(&self, source: &Source) -> Result<(), CliError> {
+        let mut files = source.files();
+        if let Some(Reference::Archive(path)) = &self.against {
+            npz::read(path)?;
+            files.push(path.clone());
+        }
+        let bytes = source.signature().outputs.iter().map(|port| port.ty.bytes() as u64).fold(0, u64::saturating_add);
+        let saved =
+            self.save_outputs.iter().map(|path| OutputFile { bytes, ..OutputFile::new(path, OutputKind::Arrays) });
+        output_paths::check_files(&saved.collect::<Vec<_>>(), &files)
+    }
+
     /// The soak that was asked for, if one was, on these inputs.
     pub fn run(
         &self,
@@ -67,9 +83,6 @@ impl SoakArguments {
         inputs: &[Tensor],
     ) -> Result<Option<Soak>, CliError> {
         let Some(time) = self.soak else { return Ok(None) };
-        if let Some(path) = &self.save_outputs {
-            output_paths::check([path.clone()], &source.files())?;
-        }
         let (mut found, first) = soak(session, inputs, SoakLimit { launches: self.launches, time })?;
         if let Some(path) = &self.save_outputs {
             write_file(path, &archived(&first)?)?;
@@ -81,7 +94,11 @@ impl SoakArguments {
                 Some(Against::new(&first, device.to_string(), &other.run(inputs)?))
             }
             Some(Reference::Archive(path)) => {
-                Some(Against::new(&first, path.display().to_string(), &saved(path, &first)?))
+                let (device, stored) = (path.display().to_string(), saved(path, source.signature(), &first)?);
+                Some(match stored {
+                    Ok(stored) => Against::new(&first, device, &stored),
+                    Err(mismatch) => Against::mismatched(device, mismatch),
+                })
             }
         };
         Ok(Some(found))
@@ -101,22 +118,18 @@ fn archived(outputs: &[Tensor]) -> Result<Vec<u8>, CliError> {
     })
 }
 
-/// The outputs in an archive, of the same types as these.
-fn saved(path: &Path, outputs: &[Tensor]) -> Result<Vec<Tensor>, CliError> {
+/// The outputs in an archive, or the first one that is not there or has another type than that of these.
+fn saved(path: &Path, signature: &Signature, outputs: &[Tensor]) -> Result<Result<Vec<Tensor>, String>, NpzError> {
     let mut arrays = npz::read(path)?;
     let saved = |(position, output): (usize, &Tensor)| {
-        let name = output_name(position);
-        let array = arrays.remove(&name).filter(|array| array.ty() == output.ty());
-        let complaint = || {
-            format!(
-                "{} holds no {name} of {}: write it with --save-outputs of the same model",
-                path.display(),
-                output.ty()
-            )
-        };
-        array.ok_or_else(|| CliError::WrongOutputs(complaint()))
+        let (name, shown) = (output_name(position), legible(&signature.outputs[position].name));
+        match arrays.remove(&name) {
+            Some(array) if array.ty() == output.ty() => Ok(array),
+            Some(array) => Err(format!("{name} {shown} is {}, and {} is stored", output.ty(), array.ty())),
+            None => Err(format!("{name} {shown} is not stored")),
+        }
     };
-    outputs.iter().enumerate().map(saved).collect()
+    Ok(outputs.iter().enumerate().map(saved).collect())
 }
 
 /// What went wrong in a soak.
@@ -129,9 +142,10 @@ pub fn complaints(soak: &Soak) -> Vec<String> {
     }
     if let Some(against) = soak.against.as_ref().filter(|against| !against.agrees()) {
         let device = &against.device;
-        complaints.push(match against.excess {
-            Some(excess) => format!("outputs differ from those of {device}, {excess:.1} times what passes"),
-            None => format!("outputs differ from those of {device}: one of two elements is no number"),
+        complaints.push(match (against.excess, &against.mismatch) {
+            (_, Some(mismatch)) => format!("outputs differ from those of {device}: {mismatch}"),
+            (Some(excess), None) => format!("outputs differ from those of {device}, {excess:.1} times what passes"),
+            (None, None) => format!("outputs differ from those of {device}: one of two elements is no number"),
         });
     }
     complaints

@@ -23,7 +23,8 @@ use crate::cli::arguments::program::{child_compiler, load_model};
 use crate::cli::arguments::search::{ArchArguments, parse_seconds};
 use crate::cli::error::{CliError, Passed};
 use crate::cli::output::Output;
-use crate::cli::output_paths;
+use crate::cli::output_kinds::OutputKind;
+use crate::cli::output_paths::{self, OutputFile};
 
 /// Arguments of `tune`.
 #[derive(Args)]
@@ -62,12 +63,13 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
             return Err(CliError::Usage(text));
         }
     };
-    output_paths::check([arguments.timings.clone()], std::slice::from_ref(&arguments.path))?;
+    let written = OutputFile::new(&arguments.timings, OutputKind::Timings);
+    output_paths::check_files(std::slice::from_ref(&written), std::slice::from_ref(&arguments.path))?;
     let mut file = TimingsFile::read_or_begin(&arguments.timings)?;
     // Without the device nothing is worth its time.
     Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?;
     let model = load_model(&arguments.path, &arguments.import.import_options()?)?;
-    output_paths::check([arguments.timings.clone()], &model.paths())?;
+    output_paths::check_files(&[written], &model.paths())?;
     let mut build = Build::new(model, &mut |_| {});
     let compiler = child_compiler().map_err(|reason| CliError::NoDevice { device: arguments.device, reason })?;
     let program = build.prepared().program.clone();

@@ -11,7 +11,7 @@ use warpweave::runtime::json::json;
 use warpweave::runtime::session::{Device, Session};
 use warpweave::{OpenOptions, Source, open};
 
-use super::verdict::{Tolerance, judge};
+use super::verdict::{Tolerance, judge_all};
 use crate::cli::arguments::arrays::Arrays;
 use crate::cli::arguments::inputs;
 use crate::cli::arguments::program::{ProgramArguments, child_compiler, parse_units};
@@ -80,13 +80,10 @@ fn attempt(arguments: &Arguments, io: &Path) -> Result<(&'static str, String), C
     let options = OpenOptions { units: bar.veus, seed: bar.seed, ..program.options() };
     let mut session = open_with(&source, program.device, &options, bar.fault.as_ref())?;
     let (found, seconds) = run(session.as_mut(), &inputs, bar.fault.as_ref(), &source)?;
-    for ((position, port), found) in signature.outputs.iter().enumerate().zip(&found) {
-        let missing = || CliError::WrongOutputs(format!("{} lacks the output {position}", io.display()));
-        let expected: &Tensor = assigned.outputs.get(&position).ok_or_else(missing)?;
-        let verdict = judge(position, port, found, expected, bar.tolerance)?;
-        if !verdict.passed {
-            return Ok((DIFFERS, verdict.line));
-        }
+    let stored = (&assigned.outputs, &assigned.unknown_outputs);
+    let verdicts = judge_all(io, &signature.outputs, &found, stored, bar.tolerance);
+    if let Some(verdict) = verdicts.into_iter().find(|verdict| !verdict.passed) {
+        return Ok((DIFFERS, verdict.line));
     }
     let Some(ratio) = bar.slower_than else { return Ok((PASSED, String::new())) };
     let mut other = open(&source, bar.against, &options, &child_compiler)?;

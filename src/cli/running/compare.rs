@@ -4,11 +4,12 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use warpweave::graph::legible::legible;
 use warpweave::plan::plan::ExecutionPlan;
 use warpweave::runtime::json::json;
 
 use super::compare_case::{Case, Failure, is_failure};
-use super::verdict::{Tolerance, judge};
+use super::verdict::{Tolerance, judge_all};
 use crate::cli::arguments::arrays::{Arrays, Assigned};
 use crate::cli::arguments::inputs;
 use crate::cli::arguments::program::{ProgramArguments, parse_units};
@@ -47,12 +48,11 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let signature = source.signature();
     let assigned = arrays.assign(signature, &source.record().constants)?;
     assigned.note_fixed(output);
-    let Assigned { inputs: given, outputs: expected, .. } = assigned;
+    let Assigned { inputs: given, outputs: expected, unknown_outputs: unknown, .. } = assigned;
     let inputs = inputs::from_arrays(signature, given, "an array of its name in the --io file")?;
-    let missing = |position: &usize| !expected.contains_key(position);
-    if let Some(position) = (0..signature.outputs.len()).find(missing) {
-        let name = &signature.outputs[position].name;
-        let text = format!("{} does not hold the output `{name}`", arguments.io.display());
+    if expected.is_empty() && unknown.is_empty() && !signature.outputs.is_empty() {
+        let names: Vec<_> = signature.outputs.iter().map(|port| legible(&port.name)).collect();
+        let text = format!("{} holds none of the outputs {}", arguments.io.display(), names.join(", "));
         return Err(CliError::WrongOutputs(text));
     }
     let defaults = arguments.program.options();
@@ -79,10 +79,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         (ran, _) => ran?,
     };
     let tolerance = arguments.tolerance;
-    let mut verdicts = Vec::new();
-    for ((position, port), found) in signature.outputs.iter().enumerate().zip(&found) {
-        verdicts.push(judge(position, port, found, &expected[&position], tolerance)?);
-    }
+    let verdicts = judge_all(&arguments.io, &signature.outputs, &found, (&expected, &unknown), tolerance);
     let passed = verdicts.iter().all(|verdict| verdict.passed);
     let mut text = String::new();
     for verdict in &verdicts {

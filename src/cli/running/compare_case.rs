@@ -15,6 +15,7 @@ use super::run::write_outputs;
 use crate::cli::diagnostic::Diagnostic;
 use crate::cli::error::{CliError, file_error};
 use crate::cli::output::{Output, write_file};
+use crate::cli::output_paths;
 
 const BUNDLE: &str = "model.weave";
 const ARRAYS: &str = "io.npz";
@@ -62,9 +63,12 @@ impl<'a> Case<'a> {
                 "--save-failure keeps one file of arrays, and --io is a folder; give them as FILE.npz".to_owned(),
             );
         }
-        if folder.exists() {
-            return refuse(format!("{} is there already; name a folder that is not", folder.display()));
-        }
+        output_paths::check_absent(folder)?;
+        let bytes = |path: &Path| std::fs::metadata(path).map(|file| file.len()).map_err(file_error("read", path));
+        output_paths::check_new_folder(
+            folder,
+            source.files().iter().map(|path| bytes(path)).sum::<Result<u64, _>>()? + bytes(io)?,
+        )?;
         Ok(Self { folder: folder.to_owned(), source, io, device })
     }
 

@@ -22,6 +22,7 @@ use crate::cli::arguments::inputs;
 use crate::cli::arguments::program::{ProgramArguments, load_model};
 use crate::cli::error::{CliError, Passed, file_error};
 use crate::cli::output::Output;
+use crate::cli::output_paths;
 use warpweave::frontend::ImportOptions;
 
 /// Arguments of `reduce`.
@@ -84,10 +85,8 @@ type Ended = Option<(Failure, String)>;
 
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
-    if arguments.output.exists() {
-        let text = format!("{} is there already; name a folder that is not", arguments.output.display());
-        return Err(CliError::Usage(text));
-    }
+    output_paths::check_absent(&arguments.output)?;
+    output_paths::check_new_folder(&arguments.output, 0)?;
     let case = given(arguments, output)?;
     fs::create_dir_all(&arguments.output).map_err(file_error("create", &arguments.output))?;
     let attempts = Attempts { arguments, folder: arguments.output.join("attempt") };

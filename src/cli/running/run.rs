@@ -17,7 +17,8 @@ use crate::cli::arguments::inputs;
 use crate::cli::arguments::program::ProgramArguments;
 use crate::cli::error::{CliError, Passed, file_error};
 use crate::cli::output::{Output, write_file};
-use crate::cli::output_paths;
+use crate::cli::output_kinds::OutputKind;
+use crate::cli::output_paths::{self, OutputFile};
 
 /// Arguments of `run`.
 #[derive(Args)]
@@ -86,23 +87,34 @@ fn check_outputs(arguments: &Arguments, source: &Source) -> Result<(), CliError>
     let mut files = source.files();
     files.extend(arguments.program.import.inputs.files());
     files.extend(arguments.inputs.iter().map(|input| input.path().to_owned()));
+    let signature = source.signature();
+    // Of an output whose extent depends on data only the bound is known.
+    let is_counted = |position: usize| signature.counted.iter().any(|counted| counted.output == position);
+    let of_output = |(position, port): (usize, &Port)| if is_counted(position) { 0 } else { stored_bytes(port) };
     match &arguments.output {
         None => Ok(()),
         Some(path) if is_archive(path) => {
-            output_paths::check([path.clone()], &files)?;
-            output_paths::check_writable(path)
+            let inputs = signature.inputs.iter().map(stored_bytes);
+            let bytes = inputs.chain(signature.outputs.iter().enumerate().map(of_output)).fold(0, u64::saturating_add);
+            output_paths::check_files(&[OutputFile { bytes, ..OutputFile::new(path, OutputKind::Arrays) }], &files)
         }
         Some(path) if path.extension().is_some_and(|extension| extension == "npy") && !path.is_dir() => {
             let text = format!("{} is no folder: name one, or an archive that ends in .npz", path.display());
             Err(CliError::Usage(text))
         }
         Some(folder) => {
-            let names = (0..source.signature().outputs.len()).map(file_name);
-            output_paths::check_folder(Some(folder), names, &files)?;
-            fs::create_dir_all(folder).map_err(file_error("create", folder))?;
-            output_paths::check_writable(&folder.join(file_name(0)))
+            let file = |(position, port): (usize, &Port)| OutputFile {
+                bytes: of_output((position, port)),
+                ..OutputFile::new(file_name(position), OutputKind::Array)
+            };
+            output_paths::check_folder(Some(folder), signature.outputs.iter().enumerate().map(file), &files)
         }
     }
+}
+
+/// The bytes of a port's array, which has other elements in the place of those that NumPy has no type for.
+fn stored_bytes(port: &Port) -> u64 {
+    (port.ty.shape.elements() * npy::stand_in(port.ty.element).bytes()) as u64
 }
 
 /// The name of the file of the output at a position.

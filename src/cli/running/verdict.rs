@@ -1,12 +1,13 @@
 //! Whether outputs are what was expected.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use clap::Args;
 use warpweave::graph::legible::legible;
-use warpweave::graph::{ElementType, Tensor, npy};
+use warpweave::graph::{ElementType, Tensor, TensorType, npy};
 use warpweave::runtime::bundle::Port;
 use warpweave::runtime::json::{Value, json};
-
-use crate::cli::error::CliError;
 
 /// What passes as equal.
 #[derive(Args, Clone, Copy, PartialEq, Debug)]
@@ -50,20 +51,76 @@ pub struct Verdict {
     pub record: Value,
 }
 
-/// Compares an output with what was expected.
-pub fn judge(
-    position: usize,
-    port: &Port,
-    found: &Tensor,
-    expected: &Tensor,
+impl Verdict {
+    /// That of an output whose stored type is another than the program's, or which is stored and not computed, or the reverse.
+    fn mismatch(head: &str, name: &str, position: Option<usize>, types: Types<'_>, reason: &str) -> Self {
+        let Types { stored, computed } = types;
+        let [stored, computed] = [stored, computed].map(|ty| ty.map(ToString::to_string));
+        let record = json!({
+            "index": position, "name": name, "type": computed, "stored_type": stored, "passed": false, "reason": reason
+        });
+        Self { passed: false, line: format!("{head}: differs, {reason}"), record }
+    }
+}
+
+/// The types of an output as it is stored and as the program gives it.
+struct Types<'t> {
+    stored: Option<&'t TensorType>,
+    computed: Option<&'t TensorType>,
+}
+
+/// Compares the outputs of a program with those that are stored in the archive or folder `io`, by position, and refuses the
+/// `unknown` ones, which the program does not have.
+pub fn judge_all(
+    io: &Path,
+    ports: &[Port],
+    found: &[Tensor],
+    (stored, unknown): (&BTreeMap<usize, Tensor>, &BTreeMap<String, Tensor>),
     tolerance: Tolerance,
-) -> Result<Verdict, CliError> {
+) -> Vec<Verdict> {
+    let of_port = |((position, port), found): ((usize, &Port), &Tensor)| match stored.get(&position) {
+        Some(expected) => judge(position, port, found, expected, tolerance),
+        None => {
+            let types = Types { stored: None, computed: Some(found.ty()) };
+            let reason = format!("{} does not hold it", io.display());
+            Verdict::mismatch(&head(position, port, found.ty()), &port.name, Some(position), types, &reason)
+        }
+    };
+    let outputs: Vec<_> = ports.iter().map(|port| legible(&port.name)).collect();
+    let of_unknown = |(name, stored): (&String, &Tensor)| {
+        let reason = format!(
+            "{} holds it as {}, and the program has no such output; its outputs are {}",
+            io.display(),
+            stored.ty(),
+            outputs.join(", ")
+        );
+        let types = Types { stored: Some(stored.ty()), computed: None };
+        Verdict::mismatch(&legible(name), name, None, types, &reason)
+    };
+    let verdicts = ports.iter().enumerate().zip(found).map(of_port);
+    verdicts.chain(unknown.iter().map(of_unknown)).collect()
+}
+
+fn head(position: usize, port: &Port, ty: &TensorType) -> String {
+    format!("out_{position} {} {ty}", legible(&port.name))
+}
+
+/// Compares an output with the stored one. Another shape or element type is a difference.
+fn judge(position: usize, port: &Port, found: &Tensor, expected: &Tensor, tolerance: Tolerance) -> Verdict {
     let stood_for = if found.element().is_storage() { npy::stood_for(expected, found.element()) } else { None };
     let expected = stood_for.as_ref().unwrap_or(expected);
     let stands_in = expected.element() == ElementType::F32 && found.element() == ElementType::BF16;
-    if found.shape() != expected.shape() || (found.element() != expected.element() && !stands_in) {
-        let text = format!("out_{position} is stored as {}, the program gives {}", expected.ty(), found.ty());
-        return Err(CliError::WrongOutputs(text));
+    let has_element = found.element() == expected.element() || stands_in;
+    let differing = match (has_element, found.shape() == expected.shape()) {
+        (true, true) => None,
+        (true, false) => Some("shape"),
+        (false, true) => Some("element type"),
+        (false, false) => Some("element type and shape"),
+    };
+    if let Some(differing) = differing {
+        let reason = format!("another {differing} is stored: {}", expected.ty());
+        let types = Types { stored: Some(expected.ty()), computed: Some(found.ty()) };
+        return Verdict::mismatch(&head(position, port, found.ty()), &port.name, Some(position), types, &reason);
     }
     let (values, wanted) = (found.to_f64(), expected.to_f64());
     let integers = |tensor: &Tensor| if tensor.element().is_float() { Vec::new() } else { tensor.to_i64() };
@@ -77,10 +134,10 @@ pub fn judge(
     let failures = (0..values.len()).filter(|at| excess(*at) > 1.0).count();
     let passed = failures == 0;
     let verdict = if passed { "ok" } else { "differs" };
-    let head = format!("out_{position} {} {}: {verdict}", legible(&port.name), found.ty());
+    let head = format!("{}: {verdict}", head(position, port, found.ty()));
     let Some(worst) = worst else {
         let record = json!({"index": position, "name": port.name, "passed": true, "elements": 0});
-        return Ok(Verdict { passed: true, line: format!("{head}, empty"), record });
+        return Verdict { passed: true, line: format!("{head}, empty"), record };
     };
     let (value, wanted) = (values[worst], wanted[worst]);
     let absolute = (value - wanted).abs();
@@ -98,7 +155,7 @@ pub fn judge(
             "index": index, "found": value, "expected": wanted, "absolute": absolute, "relative": relative
         }
     });
-    Ok(Verdict { passed, line, record })
+    Verdict { passed, line, record }
 }
 
 /// The position of an element in each dimension.

@@ -12,7 +12,8 @@ use warpweave::runtime::json::json;
 use crate::cli::arguments::program::refuse_bundle;
 use crate::cli::error::{CliError, Passed, file_error};
 use crate::cli::output::{Output, write_file};
-use crate::cli::output_paths;
+use crate::cli::output_kinds::OutputKind;
+use crate::cli::output_paths::{self, OutputFile};
 
 /// Arguments of `export-weights`.
 #[derive(Args)]
@@ -34,7 +35,9 @@ pub struct Arguments {
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     refuse_bundle(&arguments.model)?;
-    output_paths::check([arguments.output.clone()], &[arguments.model.clone(), arguments.weights.clone()])?;
+    let bytes = fs::metadata(&arguments.model).map_err(file_error("read", &arguments.model))?.len();
+    let written = OutputFile { bytes, ..OutputFile::new(&arguments.output, OutputKind::TrainedModel) };
+    output_paths::check_files(&[written], &[arguments.model.clone(), arguments.weights.clone()])?;
     let mut found = Checkpoint::read(&arguments.weights)?;
     found.tensors.retain(|name, _| !name.starts_with(OPTIMIZER_STATES));
     let bytes = fs::read(&arguments.model).map_err(file_error("read", &arguments.model))?;

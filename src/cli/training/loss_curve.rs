@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use warpweave::explain::PICTURE_GENERATOR;
+
 /// Extents of the picture, and of the margins where numbers stand.
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 360.0;
@@ -17,7 +19,7 @@ pub fn picture(first: u64, losses: &[f64]) -> String {
     let x = |at: usize| LEFT + (WIDTH - LEFT - MARGIN) * at as f64 / (losses.len().max(2) - 1) as f64;
     let y = |loss: f64| HEIGHT - MARGIN - (HEIGHT - 2.0 * MARGIN) * (loss - lowest) / (highest - lowest);
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
+        "<svg {PICTURE_GENERATOR} xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
          font-family=\"sans-serif\" font-size=\"12\">\n<title>Loss by step</title>\n\
          <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n"
     );

@@ -23,7 +23,8 @@ use crate::cli::arguments::program::parse_threads;
 use crate::cli::error::{CliError, Passed, file_error};
 use crate::cli::interrupt::{self, Steps};
 use crate::cli::output::{Output, Progress, write_file};
-use crate::cli::output_paths::{self, OutputKind};
+use crate::cli::output_kinds::OutputKind;
+use crate::cli::output_paths::{self, OutputFile};
 
 /// Arguments of `train`.
 #[derive(Args)]
@@ -79,7 +80,7 @@ const PICTURE: &str = "loss.svg";
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let bundle = open_step(arguments)?;
     let Some(record) = bundle.manifest().training.clone() else { return Err(no_step(arguments)) };
-    check_outputs(arguments)?;
+    check_outputs(arguments, &record)?;
     let signature = bundle.manifest().signature.clone();
     let data = Batches::read(&arguments.data, &signature, record.classes)?;
     let evaluated = arguments.eval.as_ref().map(|path| Batches::read(path, &signature, record.classes)).transpose()?;
@@ -114,21 +115,21 @@ fn no_step(arguments: &Arguments) -> CliError {
     }
 }
 
-fn check_outputs(arguments: &Arguments) -> Result<(), CliError> {
+fn check_outputs(arguments: &Arguments, record: &TrainingRecord) -> Result<(), CliError> {
     let inputs: Vec<PathBuf> = [Some(&arguments.path), Some(&arguments.data), arguments.eval.as_ref()]
         .into_iter()
         .flatten()
         .cloned()
         .collect();
-    output_paths::check(arguments.save.clone(), &inputs)?;
-    output_paths::check_folder(arguments.output.as_deref(), [PICTURE], &inputs)?;
-    if let Some(path) = &arguments.save {
-        output_paths::check_replaced(path, OutputKind::Tensors)?;
-        output_paths::check_writable(path)?;
+    let bytes = record.states.iter().map(|state| state.ty.bytes() as u64).fold(0, u64::saturating_add);
+    let saved = arguments.save.iter().map(|path| OutputFile { bytes, ..OutputFile::new(path, OutputKind::Tensors) });
+    output_paths::check_files(&saved.collect::<Vec<_>>(), &inputs)?;
+    let picture = OutputFile::new(PICTURE, OutputKind::Picture);
+    output_paths::check_folder(arguments.output.as_deref(), [picture], &inputs)?;
+    match &arguments.output {
+        Some(folder) => fs::create_dir_all(folder).map_err(file_error("create", folder)),
+        None => Ok(()),
     }
-    let Some(folder) = &arguments.output else { return Ok(()) };
-    fs::create_dir_all(folder).map_err(file_error("create", folder))?;
-    output_paths::check_writable(&folder.join(PICTURE))
 }
 
 /// A step on a device.

@@ -42,6 +42,7 @@ use super::costs::Costs;
 use super::{Binary, LabOptions, Status};
 
 pub use plan::MOST_SECONDS;
+pub use results::{ARCHIVE, RECORD, TABLES};
 pub use steps::perform::DRY_RUN;
 
 /// The architecture that kernels are compiled for where no GPU says another.
@@ -327,7 +328,7 @@ impl Runner<'_> {
         self.book.write()?;
         let options = &self.context.options;
         let folder = options.results.as_deref().unwrap_or(&options.work);
-        Ok(Summary { counts, tables: folder.join(results::TABLES) })
+        Ok(Summary { counts, tables: folder.join(TABLES) })
     }
 
     /// When a step is killed: at its budget, or later by what earlier steps have saved; none if there is no time for it.

@@ -5,7 +5,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+/// The record.
 pub const RECORD: &str = "lab.json";
+/// The record as tables.
 pub const TABLES: &str = "lab.md";
 /// Everything that has a file of its own.
 pub const ARCHIVE: &str = "lab.zip";

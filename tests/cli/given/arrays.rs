@@ -3,6 +3,7 @@
 use std::fs;
 
 use warpweave::graph::{Tensor, npy};
+use warpweave::runtime::json::{self, Value};
 use warpweave::runtime::npz;
 
 use crate::support::model_builder::{F32, node, value, write};
@@ -73,7 +74,64 @@ fn names_may_be_plain_or_prefixed() {
     assert!(told.contains("`z`") && told.contains("x, in_x") && told.contains("y"), "{told}");
     let io = archive(&folder, "inputs.npz", &[("x", &one), ("in_x", &two)]);
     let told = fail(2, "output", &["compare", &model, "--io", &io]);
-    assert!(told.contains("`y`"), "{told}");
+    assert!(told.contains("holds none of the outputs y"), "{told}");
+}
+
+#[test]
+fn a_stored_output_of_another_type_is_a_difference_under_its_own_name() {
+    let folder = Folder::new();
+    let outputs = ["first", "second"].map(|name| value(name, F32, &["2"])).to_vec();
+    let nodes = vec![node("Relu", &["x"], "first"), node("Neg", &["x"], "second")];
+    let model = write(&folder, "two.onnx", vec![value("x", F32, &["2"])], nodes, outputs);
+    let (x, first, second) =
+        (Tensor::new([2], &[1f32, -1.0]), Tensor::new([2], &[1f32, 0.0]), Tensor::new([2], &[-1f32, 1.0]));
+    let (longer, doubles) = (Tensor::new([3], &[1f32, 0.0, 0.0]), Tensor::new([1, 2], &[-1f64, 1.0]));
+    for (file, arrays, outcomes, line) in [
+        (
+            "shape.npz",
+            vec![("x", &x), ("first", &longer), ("second", &second)],
+            [("first", false), ("second", true)],
+            "out_0 first f32[2]: differs, another shape is stored: f32[3]",
+        ),
+        (
+            "both.npz",
+            vec![("x", &x), ("first", &first), ("second", &doubles)],
+            [("first", true), ("second", false)],
+            "out_1 second f32[2]: differs, another element type and shape is stored: f64[1x2]",
+        ),
+        (
+            "lacking.npz",
+            vec![("x", &x), ("first", &first)],
+            [("first", true), ("second", false)],
+            "lacking.npz does not hold it",
+        ),
+        (
+            "more.npz",
+            vec![("x", &x), ("out_0", &first), ("out_1", &second), ("out_2", &longer)],
+            [("first", true), ("second", true)],
+            "more.npz holds it as f32[3], and the program has no such output; its outputs are first, second",
+        ),
+    ] {
+        let io = archive(&folder, file, &arrays);
+        let text = tool(&["compare", &model, "--io", &io]);
+        let said = String::from_utf8_lossy(&text.stdout).into_owned();
+        assert!(said.contains(line) && said.contains("host: outputs differ"), "{file}: {said}");
+        let told = tool(&["compare", &model, "--io", &io, "--json"]);
+        assert_eq!((text.status.code(), told.status.code()), (Some(1), Some(1)), "{file}");
+        let told: Value = json::from_slice(&told.stdout).expect("JSON is printed");
+        for (position, (name, passed)) in outcomes.into_iter().enumerate() {
+            let output = &told["outputs"][position];
+            assert_eq!((&output["name"], &output["passed"]), (&name.into(), &passed.into()), "{file}: {told}");
+        }
+        assert_eq!(told["outputs"].as_array().map(Vec::len), Some(if file == "more.npz" { 3 } else { 2 }), "{told}");
+    }
+    let stored = folder.join("stored.npz").display().to_string();
+    let soak = ["bench", &model, "--warmup-ms", "1", "--duration-ms", "1", "--soak", "0.1", "--launches", "2"];
+    let io = archive(&folder, "saved.npz", &[("out_0", &longer), ("out_1", &second)]);
+    let told = tool(&[&soak[..], &["--against", &io, "--save-outputs", &stored]].concat());
+    let errors = String::from_utf8_lossy(&told.stderr).into_owned();
+    let complaint = "saved.npz: out_0 first is f32[2], and f32[3] is stored";
+    assert!(told.status.code() == Some(1) && errors.contains(complaint), "{errors}");
 }
 
 #[test]

@@ -26,7 +26,10 @@ pub fn value(name: &str, element: i32, dimensions: &[&str]) -> ValueInfoProto {
     };
     let shape = TensorShapeProto { dim: dimensions.iter().map(dimension).collect() };
     let tensor = TensorTypeProto { elem_type: element, shape: Some(shape) };
-    ValueInfoProto { name: name.to_owned(), r#type: Some(TypeProto { tensor_type: Some(tensor) }) }
+    ValueInfoProto {
+        name: name.to_owned(),
+        r#type: Some(TypeProto { tensor_type: Some(tensor), ..TypeProto::default() }),
+    }
 }
 
 pub fn node(operator: &str, inputs: &[&str], output: &str) -> NodeProto {

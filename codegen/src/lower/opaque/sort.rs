@@ -16,7 +16,7 @@ use crate::lower::convert::converted;
 use crate::lower::emitter::{Emitter, add, binary, less, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::opaque::Row;
-use crate::lower::types::scalar_type;
+use crate::lower::unsupported::check_sorted;
 
 /// Emits the kernel.
 pub(crate) fn emit(emitter: &mut Emitter, row: &Row, direction: Direction) -> Result<(), LowerError> {
@@ -84,10 +84,10 @@ struct Sort<'r> {
 impl<'r> Sort<'r> {
     fn declare(emitter: &mut Emitter, row: &'r Row, direction: Direction) -> Result<Self, LowerError> {
         let element = emitter.body().stages[0].expr.body_element();
-        let (scalar, memory) = match scalar_type(emitter, element)? {
+        let scalar = check_sorted(element).map_err(|what| emitter.unsupported(what))?;
+        let (scalar, memory) = match scalar {
             ScalarType::F32 => (ScalarType::F32, MemoryType::F32),
-            ScalarType::Bool | ScalarType::I32 => (ScalarType::I32, MemoryType::I32),
-            ScalarType::I64 => return Err(LowerError::Element { operator: emitter.id, element }),
+            ScalarType::Bool | ScalarType::I32 | ScalarType::I64 => (ScalarType::I32, MemoryType::I32),
         };
         let padded = row.length.next_power_of_two().max(2);
         let chunk = padded.min(CHUNK);

@@ -91,7 +91,7 @@ const OPSET: i64 = 15;
 /// Makes `outer`, an output of the node, the value that `inner` is.
 pub(super) fn give(walk: &mut Walk, node: &FlatNode, outer: Option<SymbolId>, inner: SymbolId) -> Result<(), String> {
     match outer {
-        Some(_) => walk.apply(&node.name, operator("Identity", &[])?, &[Some(inner)], &[outer]),
+        Some(_) => Ok(walk.apply(&node.name, operator("Identity", &[])?, &[Some(inner)], &[outer])?),
         None => Ok(()),
     }
 }

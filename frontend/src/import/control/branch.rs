@@ -4,9 +4,11 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::{NodeId, Tensor};
 
 use super::super::flatten::{FlatNode, SymbolId};
+use super::super::reason::Reason;
 use super::super::walk::{Refusal, Walk};
 use super::block::{Block, Decision, give, truth};
 use super::either::Choices;
+use crate::obstacle::Obstacle;
 
 const THEN: &str = "then_branch";
 const ELSE: &str = "else_branch";
@@ -92,20 +94,28 @@ fn taken<'m>(
 
 /// Why a node whose condition is open is refused, what decides the condition, and how to leave out the branch that `runs` says.
 fn open_condition(walk: &mut Walk<'_>, runs: SymbolId, reason: &str) -> Refusal {
-    let inputs = walk.value(runs).map(|value| walk.decisive_inputs(value)).unwrap_or_default();
-    let decides = match &inputs[..] {
+    let condition = walk.value(runs);
+    let inputs = condition.map(|condition| walk.decisive_inputs(condition)).unwrap_or_default();
+    let names: Vec<String> = inputs.iter().map(|&input| format!("`{}`", walk.graph.values[input].name)).collect();
+    let decides = match &names[..] {
         [] => "data decide the condition".to_owned(),
-        [input] => format!("the input `{input}` decides the condition"),
+        [input] => format!("the input {input} decides the condition"),
         inputs => format!("the inputs {} decide the condition", inputs.join(", ")),
     };
-    let compared = walk.value(runs).and_then(|value| walk.compared_with(value));
-    let remedy = match (&inputs[..], compared) {
-        ([input], Some((number, false))) => format!("; if the other one is meant, give --constant {input}={number}"),
-        ([input], Some((number, true))) => {
+    let fixed = match inputs[..] {
+        [input] => walk.short_input(input),
+        _ => None,
+    };
+    let remedy = match (fixed, condition.and_then(|condition| walk.compared_with(condition))) {
+        (Some(input), Some((number, false))) => {
+            format!("; if the other one is meant, give --constant {input}={number}")
+        }
+        (Some(input), Some((number, true))) => {
             format!("; if the other one is meant, give --constant {input}=VALUE, not {number}")
         }
-        ([input], None) => format!("; choose one with --constant {input}=VALUE"),
-        _ => String::new(),
+        (Some(input), None) => format!("; choose one with --constant {input}=VALUE"),
+        (None, _) => String::new(),
     };
-    format!("{decides}, so both branches are computed, and {reason}{remedy}").into()
+    let text = format!("{decides}, so both branches are computed, and {reason}{remedy}");
+    Reason::new(Obstacle::Branch, text).into()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warpweave_graph::ir::{Node, Origin};
+use warpweave_graph::ir::{Node, Origin, Value};
 use warpweave_graph::ops::Op;
 use warpweave_graph::{ElementType, ValueId};
 
@@ -11,6 +11,9 @@ use super::super::walk::Walk;
 
 /// Values that a condition is followed through, at most: those behind them are open.
 const MOST_VALUES: usize = 256;
+
+/// Elements of an input that a message proposes to fix, at most.
+const LONGEST_FIXED: usize = 16;
 
 /// The least and the greatest that a number may be.
 type Range = (i128, i128);
@@ -23,6 +26,13 @@ impl Walk<'_> {
             (least, _) if least > 0 => Some(true),
             _ => None,
         }
+    }
+
+    /// The name of an input that is short enough to be fixed in a command.
+    pub(super) fn short_input(&self, input: ValueId) -> Option<&str> {
+        let Value { name, ty, .. } = &self.graph.values[input];
+        let elements = ty.as_tensor()?.shape.checked_elements()?;
+        (elements <= LONGEST_FIXED).then_some(name)
     }
 
     /// What a value is compared with for equality, if it holds where that is so, or where it is not.
@@ -42,8 +52,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The names of the inputs that decide a value.
-    pub(super) fn decisive_inputs(&self, value: ValueId) -> Vec<String> {
+    /// The inputs that decide a value.
+    pub(super) fn decisive_inputs(&self, value: ValueId) -> Vec<ValueId> {
         let mut seen = BTreeSet::new();
         let mut left = vec![value];
         while let Some(value) = left.pop() {
@@ -53,8 +63,7 @@ impl Walk<'_> {
                 left.extend(self.graph.nodes[id].inputs.iter().flatten());
             }
         }
-        let inputs = self.graph.inputs.iter().filter(|input| seen.contains(input));
-        inputs.map(|&input| self.graph.values[input].name.clone()).collect()
+        self.graph.inputs.iter().copied().filter(|input| seen.contains(input)).collect()
     }
 }
 

@@ -40,7 +40,7 @@ impl Choices {
         let condition = Some(self.condition);
         if then.ty == otherwise.ty && counts[0] == counts[1] {
             let inputs = [condition, Some(values[0]), Some(values[1])];
-            return walk.apply(name, operator("Where", &[])?, &inputs, &[Some(output)]);
+            return Ok(walk.apply(name, operator("Where", &[])?, &inputs, &[Some(output)])?);
         }
         let refused = || format!("{} and {}", then.ty, otherwise.ty);
         let (Some(first), Some(second)) = (then.ty.as_tensor(), otherwise.ty.as_tensor()) else {

@@ -9,10 +9,12 @@ use warpweave_graph::{NodeId, Shape, Tensor};
 use super::super::counts::Count;
 use super::super::error::ImportError;
 use super::super::flatten::{FlatNode, SymbolId};
+use super::super::reason::Reason;
 use super::super::walk::{Refusal, State, Walk};
 use super::block::{Block, Decision, count, give, operator, truth};
 use super::either::Choices;
 use super::stack::{self, Order};
+use crate::obstacle::Obstacle;
 
 /// What a loop goes through from one iteration to the next.
 struct Iterations {
@@ -38,11 +40,13 @@ pub(super) fn fold<'m>(walk: &mut Walk<'m>, node: &FlatNode<'m>) -> Result<(), R
     if node.outputs.len() > carried.len() + collected {
         return Err("the loop has more outputs than its body gives".to_owned().into());
     }
-    let trips = match input(0).map(|symbol| count(walk, symbol)).transpose()? {
+    let trips = match input(0) {
         None => None,
-        Some(Decision::Known(trips)) => Some(trips),
-        Some(Decision::Unknown) => return Ok(()),
-        Some(Decision::Open) => return Err(open_trips(walk, input(0)).into()),
+        Some(symbol) => match count(walk, symbol)? {
+            Decision::Known(trips) => Some(trips),
+            Decision::Unknown => return Ok(()),
+            Decision::Open => return Err(open_trips(walk, symbol).into()),
+        },
     };
     let collected = vec![Vec::new(); collected];
     let mut iterations = Iterations { trips, condition: input(1), carried, collected, runs: Vec::new() };
@@ -101,12 +105,9 @@ impl Iterations {
             Some(Decision::Open) => {
                 let reason = match walk.trains {
                     true => "data decide how often it runs, which a training step does not support",
-                    false => {
-                        "data decide how often it runs, and nothing bounds it; give the loop a trip count, its input M: the most \
-                         iterations that there may be"
-                    }
+                    false => "data decide how often it runs, and nothing bounds it",
                 };
-                return Err(reason.to_owned().into());
+                return Err(Reason::new(Obstacle::Unbounded, reason).into());
             }
         }
         if at as u64 >= walk.limits.trips {
@@ -207,17 +208,19 @@ fn perhaps<'m>(
     Ok(outputs)
 }
 
-/// Why the number of iterations must be known, and which input it is or comes from.
-fn open_trips(walk: &mut Walk<'_>, trips: Option<SymbolId>) -> String {
-    let inputs = trips.and_then(|trips| walk.value(trips)).map(|value| walk.decisive_inputs(value)).unwrap_or_default();
-    match &inputs[..] {
-        [input] => format!(
-            "the input `{input}` decides its trip count, which must be known at compile time; fix it with --constant \
-             {input}=VALUE"
-        ),
-        _ => "data decide its trip count, which must be known at compile time; give it the most iterations that there may be, \
-              and a condition"
-            .to_owned(),
+/// Why the number of iterations must be known, and which input it comes from.
+fn open_trips(walk: &mut Walk<'_>, trips: SymbolId) -> Reason {
+    let inputs = walk.value(trips).map(|trips| walk.decisive_inputs(trips)).unwrap_or_default();
+    let fixed = match inputs[..] {
+        [input] => walk.short_input(input),
+        _ => None,
+    };
+    match fixed {
+        Some(input) => {
+            let text = format!("the input `{input}` decides its trip count: give --constant {input}=VALUE");
+            Reason::new(Obstacle::NotConstant, text)
+        }
+        None => Reason::new(Obstacle::Unbounded, "data decide its trip count, and nothing bounds it"),
     }
 }
 

@@ -35,7 +35,7 @@ pub(in crate::import) fn stack(
     if order.reversed {
         rows.reverse();
     }
-    walk.apply(name, operator("Concat", &[("axis", order.axis)])?, &rows, &[Some(output)])
+    Ok(walk.apply(name, operator("Concat", &[("axis", order.axis)])?, &rows, &[Some(output)])?)
 }
 
 /// What is stacked of no iterations, if the graph says of which type one part is.

@@ -106,7 +106,7 @@ impl<'m> Walk<'m> {
         condition: SymbolId,
         output: Option<SymbolId>,
     ) -> Result<(), String> {
-        self.apply(name, operator("Compress", &[("axis", 0)])?, &[Some(data), Some(condition)], &[output])
+        Ok(self.apply(name, operator("Compress", &[("axis", 0)])?, &[Some(data), Some(condition)], &[output])?)
     }
 
     /// The numbers from 0.
