@@ -11,9 +11,7 @@ use warpweave_frontend::onnx::{
     AttributeKind, AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
     SparseTensorProto, StringStringEntryProto, TensorProto, TypeProto, ValueInfoProto,
 };
-use warpweave_frontend::{
-    Constant, ImportError, ImportOptions, Limits, NameFilter, Number, Overridable, import, import_bytes,
-};
+use warpweave_frontend::{ImportError, ImportOptions, Limits, NameFilter, Overridable, import, import_bytes};
 use warpweave_graph::ir::{Origin, Value};
 use warpweave_graph::reference::evaluate;
 use warpweave_graph::{ElementType, Shape, Tensor, lower};
