@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_graph::types::MAX_RANK;
 use warpweave_graph::{Shape, TensorType};
 
 use super::declared::{describe, element, extent, named, tensor, unknown};
@@ -129,12 +128,6 @@ fn shape(
         return Ok(given.or(array).map(|shape| (shape.clone(), false)));
     };
     let rank = declared.dim.len();
-    if rank > MAX_RANK {
-        return Err(ImportError::invalid(
-            &input.name,
-            format!("it has rank {rank}, and at most {MAX_RANK} is supported"),
-        ));
-    }
     if let Some(given) = given.filter(|given| given.len() != rank) {
         let reason = format!("its rank is {rank}, and the shape [{given}] has rank {}", given.len());
         return Err(ImportError::choice(culprit(input, ty), reason));
