@@ -44,12 +44,14 @@ pub fn timeline_outputs() -> [OutputFile; 2] {
 pub fn check_files(files: &[OutputFile], inputs: &[PathBuf]) -> Result<(), CliError> {
     let known: Vec<(&PathBuf, FileIdentity)> =
         inputs.iter().filter_map(|input| Some((input, identity(input)?))).collect();
-    for OutputFile { path, kind, .. } in files {
+    for OutputFile { path, .. } in files {
         // What is not there yet is no input.
         let own = identity(path);
         if let Some((input, _)) = known.iter().find(|(_, other)| Some(*other) == own) {
             return Err(CliError::OutputIsInput { output: path.clone(), input: (*input).clone() });
         }
+    }
+    for OutputFile { path, kind, .. } in files {
         check_place(path)?;
         check_replaced(path, *kind)?;
     }

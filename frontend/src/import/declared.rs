@@ -3,6 +3,7 @@
 use std::fmt;
 
 use warpweave_graph::ops::cast::element_type;
+use warpweave_graph::types::MAX_RANK;
 use warpweave_graph::{ElementType, Shape};
 
 use super::error::{ImportError, TensorPlace, UnsupportedTensor};
@@ -92,20 +93,30 @@ pub(super) fn unknown(name: &str, inputs: &[&ValueInfoProto]) -> ImportError {
 
 /// An input of an unsupported type.
 pub(super) fn unsupported(input: &ValueInfoProto) -> Option<UnsupportedTensor> {
-    let (holds, obstacle) = match input.r#type.as_ref() {
-        Some(TypeProto { tensor_type: Some(ty), .. }) => {
-            let is_unknown = element_type(i64::from(ty.elem_type)).is_none();
-            let held = || (element_name::unsupported(ty.elem_type), Obstacle::of_element(ty.elem_type));
-            is_unknown.then(held)?
+    let (reason, obstacle) = match input.r#type.as_ref() {
+        Some(TypeProto { tensor_type: Some(ty), .. }) => unsupported_tensor(ty)?,
+        Some(TypeProto { sequence_type: Some(_), .. }) => ("it holds a sequence".to_owned(), Obstacle::NotTensor),
+        Some(TypeProto { map_type: Some(_), .. }) => ("it holds a map".to_owned(), Obstacle::NotTensor),
+        Some(TypeProto { optional_type: Some(_), .. }) => {
+            ("it holds an optional value".to_owned(), Obstacle::NotTensor)
         }
-        Some(TypeProto { sequence_type: Some(_), .. }) => ("a sequence".to_owned(), Obstacle::NotTensor),
-        Some(TypeProto { map_type: Some(_), .. }) => ("a map".to_owned(), Obstacle::NotTensor),
-        Some(TypeProto { optional_type: Some(_), .. }) => ("an optional value".to_owned(), Obstacle::NotTensor),
-        Some(TypeProto { sparse_tensor_type: Some(_), .. }) => ("a sparse tensor".to_owned(), Obstacle::Sparse),
-        Some(TypeProto { .. }) | None => ("no tensor".to_owned(), Obstacle::NotTensor),
+        Some(TypeProto { sparse_tensor_type: Some(_), .. }) => {
+            ("it holds a sparse tensor".to_owned(), Obstacle::Sparse)
+        }
+        Some(TypeProto { .. }) | None => ("it holds no tensor".to_owned(), Obstacle::NotTensor),
     };
-    let reason = format!("it holds {holds}");
     Some(UnsupportedTensor { place: TensorPlace::Input, name: input.name.clone(), reason, obstacle })
+}
+
+/// Why a tensor's type is not supported, if it is not.
+fn unsupported_tensor(ty: &TensorTypeProto) -> Option<(String, Obstacle)> {
+    if element_type(i64::from(ty.elem_type)).is_none() {
+        let holds = element_name::unsupported(ty.elem_type);
+        return Some((format!("it holds {holds}"), Obstacle::of_element(ty.elem_type)));
+    }
+    let rank = ty.shape.as_ref().map_or(0, |shape| shape.dim.len());
+    let text = || format!("it has rank {rank}, and at most {MAX_RANK} is supported");
+    (rank > MAX_RANK).then(|| (text(), Obstacle::Rank))
 }
 
 pub(super) fn element(input: &ValueInfoProto, ty: &TensorTypeProto) -> Result<ElementType, ImportError> {

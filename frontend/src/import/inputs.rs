@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_graph::types::MAX_RANK;
 use warpweave_graph::{Shape, TensorType};
 
 use super::declared::{describe, element, extent, named, tensor, unknown};
-use super::error::{ImportError, MissingShape, TensorPlace, Unsupported, UnsupportedTensor};
+use super::error::{ImportError, MissingShape};
 use super::options::ImportOptions;
-use crate::obstacle::Obstacle;
 use crate::onnx::{TensorTypeProto, ValueInfoProto};
 
 /// An input with its type as the model declares it.
@@ -130,12 +128,6 @@ fn shape(
         return Ok(given.or(array).map(|shape| (shape.clone(), false)));
     };
     let rank = declared.dim.len();
-    if rank > MAX_RANK {
-        let (place, obstacle) = (TensorPlace::Input, Obstacle::Rank);
-        let reason = format!("it has rank {rank}, and at most {MAX_RANK} is supported");
-        let tensor = UnsupportedTensor { place, name: input.name.clone(), reason, obstacle };
-        return Err(ImportError::Unsupported(Unsupported { tensors: vec![tensor], nodes: Vec::new() }));
-    }
     if let Some(given) = given.filter(|given| given.len() != rank) {
         let reason = format!("its rank is {rank}, and the shape [{given}] has rank {}", given.len());
         return Err(ImportError::choice(culprit(input, ty), reason));
