@@ -13,13 +13,13 @@ use warpweave_plan::plan::{
 use warpweave_plan::streams::polls::Polls;
 use warpweave_plan::verify::Verified;
 
-use super::HostMoments;
 use super::constant_uses::ConstantUses;
 use super::contraction::PackedConstants;
 use super::indices::IndexFaults;
 use super::memory::{Memory, SharedArena};
 use super::operator::{HostOperator, KnownOperators, TaskScratch};
 use super::streams::{Delays, signals};
+use super::{HostMoments, node_threads};
 
 /// Polls of a wait before the thread lets others run each time.
 const SPINS: u32 = 64;
@@ -37,7 +37,7 @@ pub(super) struct Launch {
     segments: Vec<HostSegment>,
     /// The number of the run among those of all sessions.
     run: AtomicU64,
-    /// How often threads came to the end of a segment or node in this run.
+    /// How often threads came to the end of their part of a segment or node in this run.
     arrivals: AtomicUsize,
     failed: AtomicBool,
     recording: Mutex<Option<Recording>>,
@@ -73,6 +73,9 @@ pub(super) struct Record {
 
 /// Another thread failed.
 struct Failed;
+
+/// The parts, over all threads, of the segments and nodes that a thread has come past.
+struct Before(usize);
 
 impl HostSegment {
     fn new(segment: &Segment, memory: &MemoryPlan, mut pack: impl FnMut(&ROperator, &mut HostOperator)) -> Self {
@@ -182,25 +185,27 @@ impl Launch {
             bases: &[],
         };
         let mut record = Record::default();
-        let mut met = 0;
+        let mut before = Before(0);
         for (position, (segment, prepared)) in self.plan.plan().segments.iter().zip(&self.segments).enumerate() {
             match segment {
                 Segment::Persistent(segment) => {
+                    let width = segment.streams.len();
                     let stream = Stream { launch: self, segment, prepared, thread, memory: &memory };
-                    match (thread < segment.streams.len(), recording) {
-                        (false, _) => {}
-                        (true, None) => stream.run(scratch)?,
-                        (true, Some(recording)) => {
-                            let (tasks, moments) = stream.run_recorded(scratch, recording)?;
-                            record.tasks.extend(tasks.into_iter().map(|task| (position, task)));
-                            record.moments.push((position, moments));
+                    self.take_part(thread, width, &mut before, || {
+                        match recording {
+                            None => stream.run(scratch)?,
+                            Some(recording) => {
+                                let (tasks, moments) = stream.run_recorded(scratch, recording)?;
+                                record.tasks.extend(tasks.into_iter().map(|task| (position, task)));
+                                record.moments.push((position, moments));
+                            }
                         }
-                    }
-                    self.meet(&mut met)?;
+                        Ok(())
+                    })?;
                 }
                 Segment::CudaGraph(segment) => {
                     let tasks = recording.map(|_| &mut record.tasks);
-                    self.run_nodes(thread, (position, segment), &memory, scratch, tasks, &mut met)?;
+                    self.run_nodes(thread, (position, segment), &memory, scratch, tasks, &mut before)?;
                 }
             }
         }
@@ -218,26 +223,43 @@ impl Launch {
         memory: &Memory,
         scratch: &mut TaskScratch,
         mut tasks: Option<&mut Vec<(usize, RTask)>>,
-        met: &mut usize,
+        before: &mut Before,
     ) -> Result<(), Failed> {
-        for &KernelNode { operator, blocks } in &segment.nodes {
-            for tile in (thread as u32..blocks).step_by(self.threads) {
-                self.segments[position].operators[operator].run(tile, memory, scratch);
-                if let Some(tasks) = tasks.as_deref_mut() {
-                    tasks.push((position, RTask { operator, tile }));
+        for node in &segment.nodes {
+            let width = node_threads(node, self.threads);
+            let &KernelNode { operator, blocks } = node;
+            self.take_part(thread, width, before, || {
+                for tile in (thread as u32..blocks).step_by(width) {
+                    self.segments[position].operators[operator].run(tile, memory, scratch);
+                    if let Some(tasks) = tasks.as_deref_mut() {
+                        tasks.push((position, RTask { operator, tile }));
+                    }
                 }
-            }
-            self.meet(met)?;
+                Ok(())
+            })?;
         }
         Ok(())
     }
 
-    /// Waits until every thread has come as far; so often this thread has waited before.
-    fn meet(&self, met: &mut usize) -> Result<(), Failed> {
-        *met += 1;
-        let wanted = *met * self.threads;
+    /// Does a thread's part of a segment or node on which the first `width` threads work, if it has one. The part begins
+    /// after as many arrivals as there are parts of earlier segments and nodes. These are the arrivals of exactly those parts:
+    /// no other part begins, let alone arrives, before as many arrivals.
+    fn take_part(
+        &self,
+        thread: usize,
+        width: usize,
+        before: &mut Before,
+        part: impl FnOnce() -> Result<(), Failed>,
+    ) -> Result<(), Failed> {
+        let Before(wanted) = *before;
+        before.0 += width;
+        if thread >= width {
+            return Ok(());
+        }
+        self.wait(|| self.arrivals.load(Ordering::Acquire) >= wanted)?;
+        part()?;
         self.arrivals.fetch_add(1, Ordering::AcqRel);
-        self.wait(|| self.arrivals.load(Ordering::Acquire) >= wanted)
+        Ok(())
     }
 
     /// Waits until something has happened.

@@ -4,7 +4,8 @@
 //! kernels. A poll is a wait for the rTasks that write what is polled, before the rTask that polls begins. The plan is
 //! verified as it was folded onto the threads. So the rTasks that write stand before the one that polls in one order of
 //! all streams. The first rTask in that order that has not ended can always go on. Segments run one after another; of a
-//! graph, a thread runs every so-manieth block of a node. Streams are merged in the order of the program. Steps go
+//! graph, a thread runs every so-manieth block of a node. Only threads with rTasks take part in a segment, the caller's
+//! first. Streams are merged in the order of the program. Steps go
 //! through the constants that they share forwards and backwards in turn, so that a thread reads anew what its caches
 //! still hold. What a run needs is prepared when the session is opened: threads, registers, addresses.
 
@@ -36,7 +37,7 @@ use warpweave_graph::Tensor;
 use warpweave_graph::index_check::IndexFault;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::TensorType;
-use warpweave_plan::plan::{BufferSpace, RTask, Segment};
+use warpweave_plan::plan::{BufferSpace, KernelNode, RTask, Segment};
 use warpweave_plan::streams::fold::{Merging, fold};
 use warpweave_plan::verify::Verified;
 use warpweave_plan::verify::verify;
@@ -46,7 +47,7 @@ use crate::session::memory_limit::{NotEnoughMemory, check_plan};
 use launch::{Launch, Recording};
 use pool::Pool;
 pub use streams::Delays;
-use streams::turning;
+use streams::{turning, with_busy_streams};
 
 /// Why the host cannot run a plan or a launch.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -121,13 +122,14 @@ impl HostSession {
     /// Folds the plan onto at most `threads` streams, verifies it again and prepares its rOperators.
     pub fn new(plan: &Verified, weights: Arc<[u8]>, threads: usize) -> Result<Self, HostError> {
         check_plan(plan.plan(), 1)?;
-        let folded = turning(fold(plan.plan(), threads, Merging::ProgramOrder));
+        let busy = with_busy_streams(plan.plan());
+        let folded = turning(fold(&busy, threads, Merging::ProgramOrder));
         let plan = verify(folded).map_err(|violations| HostError::Plan { threads, violations })?;
         let memory = &plan.plan().memory;
         if weights.len() as u64 != memory.weights_bytes {
             return Err(HostError::Weights { expected: memory.weights_bytes, found: weights.len() });
         }
-        let threads = plan.plan().segments.iter().map(|segment| segment_threads(segment, threads)).max().unwrap_or(1);
+        let threads = plan.plan().segments.iter().map(|segment| segment_threads(segment, threads)).max().unwrap_or(1).max(1);
         let pool = Pool::new(Launch::new(plan, weights, threads)).map_err(|_| HostError::Thread)?;
         Ok(Self { pool, trace: Vec::new(), moments: Vec::new() })
     }
@@ -214,6 +216,11 @@ impl HostSession {
         }
     }
 
+    /// The threads that take part in a run, the caller's included: the most that a segment has rTasks for. At least 1.
+    pub fn threads(&self) -> usize {
+        self.pool.launch().threads
+    }
+
     /// The rTasks that the last traced run executed, segment after segment: each thread's in order, thread after thread.
     pub fn trace(&self) -> &[RTask] {
         &self.trace
@@ -237,15 +244,19 @@ impl HostSession {
     }
 }
 
-/// The threads that a segment keeps busy, of so many.
+/// The most threads, of so many, that a segment has work for at a time.
 fn segment_threads(segment: &Segment, threads: usize) -> usize {
     match segment {
         Segment::Persistent(segment) => segment.streams.len(),
         Segment::CudaGraph(segment) => {
-            let blocks = segment.nodes.iter().map(|node| node.blocks as usize).max().unwrap_or(1);
-            threads.clamp(1, blocks.max(1))
+            segment.nodes.iter().map(|node| node_threads(node, threads)).max().unwrap_or(1)
         }
     }
+}
+
+/// The threads, of so many, among which the blocks of a node are shared out.
+fn node_threads(node: &KernelNode, threads: usize) -> usize {
+    threads.min(node.blocks as usize)
 }
 
 /// Singles of the vectors that products of panels use on this processor.

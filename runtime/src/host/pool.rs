@@ -10,7 +10,8 @@ use super::operator::TaskScratch;
 /// Looks of a thread for the next run before it sleeps: some tens of microseconds.
 const LOOKS: u32 = 4000;
 
-/// The threads of a session beside the caller's, which is the first.
+/// The threads of a session beside the caller's, which is the first. Each has rTasks in the plan, so every run wakes all of
+/// them and waits for them; a plan with work for one thread has none.
 pub(super) struct Pool {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,

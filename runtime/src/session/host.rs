@@ -48,6 +48,10 @@ impl Session for HostSession {
     }
 
     fn notes(&self) -> Vec<String> {
-        vec![format!("the plan is folded onto {} threads of this machine", self.plan().plan().units())]
+        let threads = match self.threads() {
+            1 => "one thread".to_owned(),
+            several => format!("{several} threads"),
+        };
+        vec![format!("the plan is folded onto {threads} of this machine")]
     }
 }

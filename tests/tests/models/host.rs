@@ -23,6 +23,7 @@ pub fn add(suite: &mut Suite) {
     for model in models::by_turns() {
         suite.trial(format!("{} on host runs its plan", model.name), move || runs_its_plan(&model.program()));
     }
+    suite.trial("threads without rTasks take no part on host", threads_with_work);
     suite.trial("a row's epilogue reads memory on host", root_mean_square);
     suite.trial("elements at named places on host", gathers);
     suite.trial("products of few columns on host", few_columns);
@@ -47,8 +48,32 @@ fn runs_its_plan(program: &TensorProgram) {
         let ran: BTreeSet<RTask> = session.trace().iter().copied().collect();
         assert_eq!(ran.len(), session.trace().len(), "no rTask runs twice");
         assert_eq!(ran, planned.collect::<BTreeSet<RTask>>());
+        assert_eq!(session.moments().len(), session.threads(), "a thread a stream");
+        assert!(session.threads() == 1 || session.moments().iter().all(|moments| !moments.is_empty()), "no thread is idle");
     }
     assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "the number of threads changes no bit");
+}
+
+/// Statements, and how many of four threads have rTasks of them.
+const WORK: [(&str, usize); 4] = [
+    ("e0 (t0) -> t1: f32[4] = [a0<4] add(x0[a0], 1.0)", 1),
+    ("e0 (t0) -> t1: f32[] = [] sum[a0<4] x0[a0]", 1),
+    ("e0 (t0) -> t1: f32[4x4096] = [a0<4, a1<4096] exp(add(x0[a0], 1.0))", 4),
+    ("e0 (t0) -> t1: f32[4] = [a0<4] x0[a0]", 1),
+];
+
+fn threads_with_work() {
+    for (statement, working) in WORK {
+        let text = format!("program\nt0: f32[4] = input 0\n{statement}\noutput t1 \"y\"\n");
+        let program = programs::parse(&text, &Tensors::new()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let compiled = compile(&program, &CompileOptions::host()).expect("the statement compiles");
+        let mut session = HostSession::new(&compiled.plan, Vec::new().into(), 4).expect("the plan folds");
+        let inputs = random::inputs(&mut Random::new(29), &program);
+        let found = session.run_traced(&inputs, None).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_close(&found, &evaluate(&program, &inputs).expect("the statement has a value"), 1e-5);
+        assert_eq!(session.threads(), working, "{text}");
+        assert_eq!(session.moments().len(), working, "{text}");
+    }
 }
 
 /// Reads at places that stay along rows, change along them, move beside axes, or are named by several elements.

@@ -1,9 +1,11 @@
-//! Streams of threads: in which order they run, what they signal, and where they pause.
+//! Streams of threads: which have work, in which order they run, what they signal, and where they pause.
 
+mod busy;
 mod delays;
 mod order;
 mod signals;
 
+pub(super) use busy::with_busy_streams;
 pub use delays::Delays;
 pub(super) use order::turning;
 pub(super) use signals::signals;
