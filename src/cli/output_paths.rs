@@ -42,6 +42,16 @@ pub fn timeline_outputs() -> [OutputFile; 2] {
 /// Refuses files that are inputs by whatever name or link, that would replace what this program did not write, that cannot be
 /// written where they are to stand, or that find no room there. To be asked before any work; nothing is left behind.
 pub fn check_files(files: &[OutputFile], inputs: &[PathBuf]) -> Result<(), CliError> {
+    check_apart(files, inputs)?;
+    for OutputFile { path, kind, .. } in files {
+        check_place(path)?;
+        check_replaced(path, *kind)?;
+    }
+    check_space(files)
+}
+
+/// Refuses files that are inputs by whatever name or link.
+pub fn check_apart(files: &[OutputFile], inputs: &[PathBuf]) -> Result<(), CliError> {
     let known: Vec<(&PathBuf, FileIdentity)> =
         inputs.iter().filter_map(|input| Some((input, identity(input)?))).collect();
     for OutputFile { path, .. } in files {
@@ -51,14 +61,11 @@ pub fn check_files(files: &[OutputFile], inputs: &[PathBuf]) -> Result<(), CliEr
             return Err(CliError::OutputIsInput { output: path.clone(), input: (*input).clone() });
         }
     }
-    for OutputFile { path, kind, .. } in files {
-        check_place(path)?;
-        check_replaced(path, *kind)?;
-    }
-    check_space(files)
+    Ok(())
 }
 
-/// The same of files by their names in a folder, if there is to be one. A folder that is not there must be one that can be made.
+/// Refuses what [`check_files`] does, of files by their names in a folder, if there is to be one. A folder that is not there must be
+/// one that can be made.
 pub fn check_folder(
     folder: Option<&Path>,
     files: impl IntoIterator<Item = OutputFile>,

@@ -217,7 +217,7 @@ fn only_files_of_the_same_kind_are_replaced() {
         assert!(contents(&folder) == before, "{command} {file}");
     }
     fail_in(&folder, "output-exists", "doctor --device host --calibrate @results.json");
-    fail_in(&folder, "output-exists", "tune @rows.onnx --timings @results.json");
+    fail_in(&folder, "timings", "tune @rows.onnx --timings @results.json");
 }
 
 /// `numpy.save` of one single.

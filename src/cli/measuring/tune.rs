@@ -64,8 +64,12 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         }
     };
     let written = OutputFile::new(&arguments.timings, OutputKind::Timings);
-    output_paths::check_files(std::slice::from_ref(&written), std::slice::from_ref(&arguments.path))?;
+    let (outputs, inputs) = (std::slice::from_ref(&written), std::slice::from_ref(&arguments.path));
+    output_paths::check_apart(outputs, inputs)?;
+    output_paths::check_place(&arguments.timings)?;
+    // A file of something else is refused with its first wrong line.
     let mut file = TimingsFile::read_or_begin(&arguments.timings)?;
+    output_paths::check_files(outputs, inputs)?;
     // Without the device nothing is worth its time.
     Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?;
     let model = load_model(&arguments.path, &arguments.import.import_options()?)?;
