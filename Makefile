@@ -2,6 +2,7 @@
 
 CARGO ?= cargo
 TIMED := sh scripts/timed.sh
+ONCE := sh scripts/once.sh
 # Together, so that they have the features of the whole workspace and nothing is built twice.
 SUITES := -p warpweave -p warpweave-tests
 # All but the benchmarks, whose harness takes longer to build than any suite.
@@ -45,16 +46,17 @@ test: fetch
 	@$(TIMED) --two-cores 4800 total 2400 $(MAKE) --no-print-directory suites
 
 # The same suites, each bar at full size: every model on every device, every change of every model's plans, every model for both
-# architectures, all seeds. Behind them what `make test` has no sample of.
+# architectures, all seeds. Behind them what `make test` has no sample of. It takes hours; interrupted, it goes on with the suites
+# that have not passed at this commit.
 full: fetch
 	$(CARGO) build --release --quiet
 	@sh scripts/fetch_nnsmith.sh
-	@$(TIMED) full 36000 $(MAKE) --no-print-directory FULL=1 suites others
+	@$(MAKE) --no-print-directory FULL=1 suites others
 
 # What a suite is given: of `make test`, and with FULL of `make full`.
 given = $(if $(FULL),$(2),$(1))
 # A suite with its budget in seconds, which is that of `make test`.
-suite = $(TIMED) $(1) $(if $(FULL),14400,$(2))
+suite = $(if $(FULL),$(ONCE) $(1)) $(TIMED) $(1) $(if $(FULL),14400,$(2))
 # Host beside emulator and text, each with its seeds.
 both = sh -c '$(1) --warpweave $(TESTED_BINARY) --seeds $(2) --device host & host=$$!; \
 	    $(1) --warpweave $(TESTED_BINARY) --seeds $(3) --device emulator,text; kernels=$$?; wait $$host && exit $$kernels'
@@ -66,7 +68,7 @@ endif
 
 suites:
 	$(CARGO) fmt --all --check
-	$(call suite,build,900) $(CARGO) test $(TESTED) --no-run --quiet
+	$(TIMED) build $(call given,900,14400) $(CARGO) test $(TESTED) --no-run --quiet
 	$(call suite,lints-and-lab,540) sh -c '\
 	    $(CARGO) test $(SUITES) --test lab -- --test-threads 3 & lab=$$!; \
 	    $(CARGO) clippy --target-dir target/lints --workspace --all-targets --quiet -- -D warnings; lints=$$?; \
@@ -97,11 +99,11 @@ suites:
 # Every model on every device through the command line, the sizes of what is shipped, and one more of each kind in a copy of the
 # tree.
 others:
-	sh scripts/compare_models.sh $(WARPWEAVE)
-	sh scripts/loader_size.sh $(WARPWEAVE)
-	sh scripts/travel_size.sh $(WARPWEAVE)
-	python3 scripts/add_one_of_each.py --test
-	python3 scripts/check_report.py --warpweave $(WARPWEAVE)
+	$(call suite,travel) sh scripts/travel_size.sh $(WARPWEAVE)
+	$(call suite,loader) sh scripts/loader_size.sh $(WARPWEAVE)
+	$(call suite,report) python3 scripts/check_report.py --warpweave $(WARPWEAVE)
+	$(call suite,compare) sh scripts/compare_models.sh $(WARPWEAVE)
+	$(call suite,one-of-each) python3 scripts/add_one_of_each.py --test
 
 demo:
 	@sh scripts/fetch_cuda.sh
