@@ -10,8 +10,8 @@ model=tests/models/squeezenet
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-${CARGO:-cargo} build --release --quiet -p warpweave-runtime --no-default-features --example load
-strip -o "$folder/load" "${CARGO_TARGET_DIR:-target}/release/examples/load"
+${CARGO:-cargo} build --profile deployment --quiet -p warpweave-runtime --no-default-features --example load
+strip -o "$folder/load" "${CARGO_TARGET_DIR:-target}/deployment/examples/load"
 bytes=$(wc -c <"$folder/load")
 echo "the loader has $bytes bytes; $most are allowed"
 [ "$bytes" -le "$most" ]

@@ -1,9 +1,9 @@
 //! Runs a bundle on this machine, with what a deployment needs and nothing else.
 //!
 //! ```text
-//! cargo run -p warpweave-runtime --no-default-features --example load -- MODEL.weave INPUTS.npz OUTPUTS.npz
+//! cargo run --profile deployment -p warpweave-runtime --no-default-features --example load -- MODEL.weave INPUTS.npz OUTPUTS.npz
 //! ```
-//! The archive of inputs has an array for each input of the model, by its name or by `in_` and its name. That of
+//! The archive of inputs has an array for each input of the model that has no default, by its name or by `in_` and its name. That of
 //! outputs is written anew and never over another file. `scripts/loader_size.sh` builds it as a deployment would and
 //! holds its size against a bar.
 
@@ -41,6 +41,7 @@ fn run(bundle: &Path, inputs: &Path, outputs: &Path) -> Result<(), Box<dyn Error
     let mut given = Vec::new();
     for port in &signature.inputs {
         let array = arrays.remove(&port.name).or_else(|| arrays.remove(&format!("in_{}", port.name)));
+        let array = array.or_else(|| port.default.clone());
         given.push(array.ok_or_else(|| format!("{} lacks an array `{}`", inputs.display(), port.name))?);
     }
     let mut session = open_bundle(&bundle, Device::Host, &OpenOptions::default())?;
