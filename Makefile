@@ -11,6 +11,7 @@ WARPWEAVE := target/release/warpweave
 DEMO_MODEL := tests/models/resnet_bottleneck
 RANDOM_GRAPHS := env PYTHONPATH=.onnxruntime python3 scripts/random_graphs.py
 EXPORTERS := env PYTHONPATH=.onnxruntime:models/check python3 models/check/exporters_check.py
+CONTROL_FLOW := env PYTHONPATH=.onnxruntime python3 scripts/control_flow_graphs.py
 RANDOM_TRAINING := env PYTHONPATH=.onnxruntime python3 scripts/random_training.py
 OPERATOR_CASES := env PYTHONPATH=.onnxruntime python3 scripts/operator_cases.py
 CONTRIB_CASES := env PYTHONPATH=.onnxruntime python3 scripts/contrib_cases.py
@@ -85,6 +86,7 @@ suites:
 	$(call suite,random,420) $(call both,$(RANDOM_GRAPHS),$(call given,0:100,0:2000),$(call given,0:25,0:500))
 	$(call suite,nnsmith,120) $(NNSMITH) --warpweave $(TESTED_BINARY) --device host,emulator \
 	    $(call given,--sample tests/nnsmith.zip,--seeds 0:1500)
+	$(call suite,control-flow,180) $(call both,$(CONTROL_FLOW),$(call given,0:150,0:2000),$(call given,0:10,0:200))
 	$(call suite,random-training,240) $(call both,$(RANDOM_TRAINING),$(call given,0:60,0:1000),$(call given,0:6,0:100))
 	$(call suite,operators,240) $(call both,$(OPERATOR_CASES),$(call given,0:100,0:2000),$(call given,0:20,0:300))
 	$(call suite,contrib,120) $(CONTRIB_CASES) --warpweave $(TESTED_BINARY)
