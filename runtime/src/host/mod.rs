@@ -129,7 +129,8 @@ impl HostSession {
         if weights.len() as u64 != memory.weights_bytes {
             return Err(HostError::Weights { expected: memory.weights_bytes, found: weights.len() });
         }
-        let threads = plan.plan().segments.iter().map(|segment| segment_threads(segment, threads)).max().unwrap_or(1).max(1);
+        let threads =
+            plan.plan().segments.iter().map(|segment| segment_threads(segment, threads)).max().unwrap_or(1).max(1);
         let pool = Pool::new(Launch::new(plan, weights, threads)).map_err(|_| HostError::Thread)?;
         Ok(Self { pool, trace: Vec::new(), moments: Vec::new() })
     }
@@ -248,9 +249,7 @@ impl HostSession {
 fn segment_threads(segment: &Segment, threads: usize) -> usize {
     match segment {
         Segment::Persistent(segment) => segment.streams.len(),
-        Segment::CudaGraph(segment) => {
-            segment.nodes.iter().map(|node| node_threads(node, threads)).max().unwrap_or(1)
-        }
+        Segment::CudaGraph(segment) => segment.nodes.iter().map(|node| node_threads(node, threads)).max().unwrap_or(1),
     }
 }
 

@@ -49,7 +49,10 @@ fn runs_its_plan(program: &TensorProgram) {
         assert_eq!(ran.len(), session.trace().len(), "no rTask runs twice");
         assert_eq!(ran, planned.collect::<BTreeSet<RTask>>());
         assert_eq!(session.moments().len(), session.threads(), "a thread a stream");
-        assert!(session.threads() == 1 || session.moments().iter().all(|moments| !moments.is_empty()), "no thread is idle");
+        assert!(
+            session.threads() == 1 || session.moments().iter().all(|moments| !moments.is_empty()),
+            "no thread is idle"
+        );
     }
     assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "the number of threads changes no bit");
 }
