@@ -41,6 +41,10 @@ pub struct PartitionTuning {
     pub most_open_groups: usize,
     /// Scalar nodes of one composed expression beyond which a set of statements is not taken for a group.
     pub largest_expression: u64,
+    /// Scalar nodes that the expressions of a group may have together, however often they repeat what they compose.
+    pub few_scalars: u64,
+    /// How many times the scalar nodes of its statements the expressions of a group may have together, beyond those few.
+    pub most_copies: u64,
     /// Statements beyond which a set is not taken for a group. What a body takes to build grows with their square.
     pub most_statements: usize,
     /// Structures of staged groups that a program has at most.
@@ -132,6 +136,8 @@ impl SearchTuning {
             few_read_groups: 16,
             most_open_groups: 1024,
             largest_expression: 4096,
+            few_scalars: 256,
+            most_copies: 4,
             most_statements: 128,
             most_staged_structures: 10,
             most_translates: 8,

@@ -1,14 +1,14 @@
 //! How large a group's scalar expressions become when producers are composed into their readers.
 //!
 //! A statement that reads an operand twice doubles what stands behind it, so a chain of such statements grows without
-//! bound. This estimates the growth before anything is built.
+//! bound. Each reduction of a group holds such a chain of its own. This estimates the growth before anything is built.
 
 use crate::tuning::SearchTuning;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Scalar, TensorExpr};
 use warpweave_graph::program::{Definition, TensorProgram};
 
-/// Scalar nodes beyond which those expressions of a set that leave it are too many together: each holds what it composes.
+/// Scalar nodes beyond which the expressions of a body are too many together: each holds what it composes.
 const LARGEST_TOGETHER: u64 = 2 * SearchTuning::DEFAULT.partition.largest_expression;
 
 /// Per statement, the nodes of its own scalars and how often they read each producer.
@@ -39,31 +39,32 @@ impl ScalarSizes {
         sizes
     }
 
-    /// Whether every composed expression of these statements, ascending, stays within what a kernel is made of, and those that
-    /// leave the group do together.
+    /// Whether every composed expression of these statements, ascending, stays within what a kernel is made of, and those of the
+    /// body do together. Reductions and what leaves the group are expressions of the body.
     pub(crate) fn fit(&self, members: &[usize], leaves: impl Fn(usize) -> bool) -> bool {
-        if members.len() > SearchTuning::DEFAULT.partition.most_statements {
+        let tuning = &SearchTuning::DEFAULT.partition;
+        if members.len() > tuning.most_statements {
             return false;
         }
         let mut composed: Vec<u64> = Vec::with_capacity(members.len());
-        let mut together: u64 = 0;
+        let (mut together, mut distinct): (u64, u64) = (0, 0);
         for &member in members {
             let behind = self.reads[member].iter().map(|(producer, count)| match members.binary_search(producer) {
                 Ok(position) if !self.reduces[*producer] => count.saturating_mul(composed[position]),
                 Ok(_) | Err(_) => 0,
             });
             let size = behind.fold(self.own[member], u64::saturating_add);
-            if leaves(member) {
+            if leaves(member) || self.reduces[member] {
                 together = together.saturating_add(size);
             }
-            if (size > SearchTuning::DEFAULT.partition.largest_expression || together > LARGEST_TOGETHER)
-                && members.len() > 1
-            {
+            if size > tuning.largest_expression && members.len() > 1 {
                 return false;
             }
+            distinct += self.own[member];
             composed.push(size);
         }
-        true
+        let most = (tuning.most_copies * distinct).clamp(tuning.few_scalars, LARGEST_TOGETHER);
+        members.len() == 1 || together <= most
     }
 }
 
@@ -80,4 +81,38 @@ fn scalars(expr: &TensorExpr) -> (u64, Vec<u64>) {
         });
     }
     (nodes, occurrences)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use warpweave_graph::program::text::parse;
+    use warpweave_graph::text::Tensors;
+
+    /// Whether all statements of a chain fit one group: each reads the one before it so often, and every other one also gives
+    /// a sum that leaves.
+    fn fits(links: usize, reads: usize) -> bool {
+        let (mut text, mut outputs) = (String::from("program\nt0: f32[4] = input 0\n"), String::new());
+        for at in 0..links {
+            let (before, link, sum) = (2 * at, 2 * at + 1, 2 * at + 2);
+            let value = if before == 0 { "x0[a0]" } else { "add(x0[a0], x1[])" };
+            let operands = if before == 0 { "t0".to_owned() } else { format!("t{}, t{before}", before - 1) };
+            let powers = (1..reads).fold(value.to_owned(), |power, _| format!("mul({power}, x0[a0])"));
+            text += &format!("e{before} ({operands}) -> t{link}: f32[4] = [a0<4] {powers}\n");
+            text += &format!("e{link} (t{link}) -> t{sum}: f32[] = [] sum[a0<4] x0[a0]\n");
+            outputs = format!("output t{link}\noutput t{sum} \"y\"\n");
+        }
+        let program = parse(&(text + &outputs), &Tensors::new()).expect("a program");
+        let members: Vec<usize> = (0..program.statements.len()).collect();
+        ScalarSizes::new(&program).fit(&members, |member| member + 2 >= members.len())
+    }
+
+    #[test]
+    fn groups_do_not_repeat_what_they_share_in_every_reduction() {
+        // Each link adds its three nodes to the expressions of all reductions behind it.
+        assert!(fits(6, 1));
+        assert!(fits(4, 2));
+        assert!(!fits(9, 2));
+    }
 }
