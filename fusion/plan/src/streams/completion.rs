@@ -1,10 +1,10 @@
-//! Whose end shows that an rTask is done with its memory.
+//! Which rOperators' completion implies that another rOperator has finished with its memory.
 //!
-//! An rTask that has polled a value knows that it was computed, and so that whatever it was computed from had been
-//! read: no later write can change that. So where every output of an rOperator is polled whole, bytes that its rTasks
-//! read may be written after the rTasks that poll the outputs. Nothing else tells that its rTasks have ended. Their own
-//! tags have been seen by then too, and no later tag in the same place can be overtaken by one that was seen. The same
-//! holds of those that poll: where all that they write is polled, whoever polls that knows of both.
+//! An rTask that has polled a tagged value knows that the value was computed, and therefore that its operands had been
+//! read: a later write to them cannot change it. So if the outputs of an rOperator are polled in full, the buffers that
+//! its rTasks read can be overwritten once the polling rTasks have completed. No signal says so. By then the tags of
+//! the outputs have been seen as well, so a later tag in the same bytes cannot be overtaken by one of them. The rule is
+//! transitive: if the outputs of the polling rOperators are polled in full in turn, their pollers imply both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,15 +18,16 @@ use crate::region::{Region, is_box};
 use crate::template::contraction::operand_staging::{boxes, stages_operands};
 use crate::template::staged::tile_coordinates;
 
-/// Per rOperator, those whose rTasks completion the end of its own.
+/// Per rOperator, the rOperators whose completion implies its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Completions(Arena<OperatorId, BTreeSet<OperatorId>>);
 
 impl Completions {
-    /// The completions of all rOperators, which are in a topological order. An rOperator that writes nothing but tagged
-    /// values, each of which somebody polls whole, has whoever polls it, or their own completions in their place. Any
-    /// other rOperator has itself. Rows that keep constants on chip poll one another step after step to the end, and
-    /// stand for themselves.
+    /// The completions of all rOperators, which are in a topological order.
+    ///
+    /// An rOperator whose outputs are all tagged and polled in full is completed by its pollers, transitively. Any other
+    /// rOperator is completed by itself alone, and the transitive step ends at pollers that keep constants on chip: their
+    /// rTasks poll one another from step to step.
     pub fn of(operators: &Arena<OperatorId, ROperator>, memory: &MemoryPlan) -> Self {
         let pollers = pollers(operators, memory);
         let mut found: BTreeMap<OperatorId, BTreeSet<OperatorId>> = BTreeMap::new();
@@ -45,18 +46,18 @@ impl Completions {
         Self(found.into_values().collect())
     }
 
-    /// The completions of an rOperator.
+    /// The rOperators whose completion together implies that of `operator`.
     pub fn operators(&self, operator: OperatorId) -> &BTreeSet<OperatorId> {
         &self.0[operator]
     }
 
-    /// Whether an rOperator's end is known by others alone.
+    /// Whether the completion of `operator` is implied by that of other rOperators.
     pub fn are_others(&self, operator: OperatorId) -> bool {
         !self.0[operator].contains(&operator)
     }
 }
 
-/// Per rOperator that writes nothing but tagged values, each of which somebody polls whole, all that poll them.
+/// Per rOperator, its pollers if its outputs are all tagged and polled in full; `None` for any other.
 fn pollers(
     operators: &Arena<OperatorId, ROperator>,
     memory: &MemoryPlan,
@@ -80,7 +81,7 @@ fn pollers(
     operators.values().map(of_operator).collect()
 }
 
-/// Whether the rTasks of an rOperator together are sure to read every element of an operand.
+/// Whether the rTasks of an rOperator read every element of an operand, taken together.
 fn reads_whole(operator: &ROperator, memory: &MemoryPlan, operand: usize) -> bool {
     let tensor = operator.body.operands[operand];
     let in_boxes = || stages_operands(&operator.body, &operator.params) && boxes_cover(operator, memory, operand);
@@ -97,8 +98,8 @@ fn reads_whole(operator: &ROperator, memory: &MemoryPlan, operand: usize) -> boo
     directly || in_boxes()
 }
 
-/// Whether the boxes of all rTasks together hold every element of an operand: they are all that combine some ranges of each
-/// dimension, and these leave nothing out.
+/// Whether the staged boxes of all rTasks cover an operand: they are the product of ranges along each dimension, and the ranges
+/// of each dimension cover its extent.
 fn boxes_cover(operator: &ROperator, memory: &MemoryPlan, operand: usize) -> bool {
     let ROperator { body, params, .. } = operator;
     let copy = body.staged.iter().position(|stage| stage.sources == [StageSource::Operand(operand)]);
@@ -116,12 +117,12 @@ fn boxes_cover(operator: &ROperator, memory: &MemoryPlan, operand: usize) -> boo
     }
     let along = |dimension: usize| found.iter().map(|ranges| ranges[dimension]).collect::<BTreeSet<_>>();
     let dimensions: Vec<BTreeSet<(i64, i64)>> = (0..spans.len()).map(along).collect();
-    let leaves_nothing_out = |(ranges, &extent): (&BTreeSet<(i64, i64)>, &usize)| {
+    let covers = |(ranges, &extent): (&BTreeSet<(i64, i64)>, &usize)| {
         let reached = ranges
             .iter()
             .fold(0, |reached, (first, last)| if *first <= reached { reached.max(last + 1) } else { reached });
         reached >= extent as i64
     };
     let combined = dimensions.iter().map(BTreeSet::len).product::<usize>() == found.len();
-    combined && dimensions.iter().zip(shape.iter()).all(leaves_nothing_out)
+    combined && dimensions.iter().zip(shape.iter()).all(covers)
 }

@@ -1,4 +1,4 @@
-//! Which rTasks completion the end of another.
+//! Which rTasks' completion implies that another rTask has finished with its memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use crate::streams::polls::Polls;
 use crate::verify::clocks::Clocks;
 use crate::verify::operators::Operators;
 
-/// Per rTask whose end others know of by polling what it writes, those whose ends together show it.
+/// Per rTask whose outputs are all polled, the rTasks whose completion together implies its own.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskCompletions(BTreeMap<RTask, Arc<[RTask]>>);
 
 impl TaskCompletions {
-    /// Of a segment's rTasks, which run under these clocks.
+    /// The completions of the rTasks of a segment, whose order is `clocks`.
     pub(super) fn new(operators: &Operators, memory: &MemoryPlan, polls: &Polls, clocks: &Clocks) -> Self {
         let known = Completions::of(operators, memory);
         let mut pollers: BTreeMap<RTask, Vec<RTask>> = BTreeMap::new();
@@ -22,7 +22,7 @@ impl TaskCompletions {
             pollers.entry(writer).or_default().push(reader);
         }
         let mut found = Self::default();
-        // Whoever polls runs later, so that its completions are known first.
+        // A poller comes after the rTask that it polls, so its own completions are found first.
         for (task, pollers) in pollers.into_iter().rev() {
             let mut lasts: BTreeMap<usize, RTask> = BTreeMap::new();
             for poller in &pollers {
@@ -41,8 +41,8 @@ impl TaskCompletions {
         found
     }
 
-    /// Those whose ends together show that an rTask has ended: itself, or the last on every unit of those that poll it or, in
-    /// their place, of their own completions.
+    /// The rTasks whose completion together implies that of `task`: itself, or per unit the last of its pollers, each replaced by
+    /// its own completions.
     pub(super) fn of<'a>(&'a self, task: &'a RTask) -> &'a [RTask] {
         self.0.get(task).map_or(std::slice::from_ref(task), |completions| completions)
     }

@@ -35,7 +35,7 @@ pub(super) struct PlanMoment {
 }
 
 impl Order {
-    /// Of segments whose clocks and completions these are, one after another.
+    /// The order of segments that run one after another, given their clocks and completions.
     pub(super) fn of(segments: Vec<(Clocks, TaskCompletions)>) -> Self {
         let (mut owners, mut first_unit, mut found) = (Vec::new(), 0, Vec::new());
         for (number, (clocks, completions)) in segments.into_iter().enumerate() {
@@ -53,14 +53,14 @@ impl Order {
         self.within(segment, own)
     }
 
-    /// The moments after all of which an rTask is known to be done with its memory: its own, or those of its completions.
+    /// The moments after which an rTask has finished with its memory: its own, or those of its completions.
     pub(super) fn ends(&self, task: RTask) -> Vec<PlanMoment> {
         let (segment, own) = self.own(task);
         let completions = self.segments[segment].completions.of(&own);
         completions.iter().map(|completion| self.within(segment, *completion)).collect()
     }
 
-    /// The segment of an rTask, and its number there.
+    /// The segment of an rTask, and the rTask as that segment numbers it.
     fn own(&self, task: RTask) -> (usize, RTask) {
         let segment = self.owners[task.operator.index()];
         let first = self.segments[segment].first_operator;

@@ -9,10 +9,10 @@ use crate::partition::search::problem::{Memo, NodeSet, PartitionProblem, Solutio
 pub fn partitions<P: PartitionProblem>(memo: &mut Memo<'_, P>, limit: usize) -> Vec<Solution> {
     let mut found = vec![Solution::singletons(memo)];
     let mut known: BTreeSet<Vec<NodeSet>> = BTreeSet::from([found[0].groups.clone()]);
-    let mut tagged = 0;
-    while tagged < found.len() && found.len() < limit {
-        let current = found[tagged].clone();
-        tagged += 1;
+    let mut marked = 0;
+    while marked < found.len() && found.len() < limit {
+        let current = found[marked].clone();
+        marked += 1;
         for (first, second) in edges(&current.groups, memo) {
             let both = union([&current.groups[first], &current.groups[second]]);
             let others = current.groups.iter().enumerate().filter(|(at, _)| *at != first && *at != second);

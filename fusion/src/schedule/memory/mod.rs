@@ -86,12 +86,12 @@ pub struct PlacedMemory {
 ///
 /// Two buffers share bytes only where every rTask of an rOperator that touches the one stands before every rTask of an
 /// rOperator that writes the other. The order is that of the placement, and `after` makes the schedule keep to it.
-/// Where others completion the end of an rOperator, these are meant in its place. Inputs and states keep their bytes
-/// for the whole launch, so that a launch can be repeated; outputs and what states become keep theirs to the end.
-/// Tagged values share bytes with one another, each with a tag of its own, and with what is never taken for a tag.
-/// Unless the arena has to be small, what rOperators touch that poll one another and stay on their units is alone.
-/// Every reuse of it would take waits which nobody needs otherwise. Also unless it has to be small, bytes lie idle for
-/// as long as `idle` says before they are used anew.
+/// If the completion of other rOperators implies that of an rOperator, they stand in for it. Inputs and states keep their
+/// bytes for the whole launch, so that a launch can be repeated; outputs and successors of states keep theirs to the end.
+/// Tagged values share bytes with one another, each under its own tag, and with tensors that never hold a signalling NaN.
+/// Two rules hold unless the arena has to be small. Tensors of rOperators that poll one another and stay on their units do
+/// not share bytes: each reuse would take waits that are not needed otherwise. And bytes stay idle for `idle` before they are
+/// reused.
 pub fn place(
     mut memory: MemoryPlan,
     program: &TensorProgram,
@@ -187,7 +187,7 @@ fn exchanging_in_place(memory: &MemoryPlan, operators: &Arena<OperatorId, ROpera
 struct Uses {
     writers: BTreeSet<OperatorId>,
     touching: BTreeSet<OperatorId>,
-    /// Those whose end shows that all that touch it have ended.
+    /// The rOperators whose completion implies that of all in `touching`.
     completions: BTreeSet<OperatorId>,
     is_live_in: bool,
     is_live_out: bool,
@@ -227,7 +227,7 @@ struct Life {
     first: usize,
     last: usize,
     start: Time,
-    /// When it is known that nobody uses it any more: the number of a step, and the time.
+    /// The step and the time from which its last use is known to be complete.
     known: usize,
     end: Time,
     /// What it is where bytes are shared, if it shares its own.
@@ -275,7 +275,8 @@ impl Life {
         Self { tensor, bytes, uses, first, last, start, known, end, sharing: None }
     }
 
-    /// Sharing the bytes of small tensors saves little, so it takes more slack: a wait that somebody might feel costs more.
+    /// Whether a later tensor may take these bytes. Reusing small buffers saves little, so it takes more slack: a wait that it
+    /// may cause costs more.
     fn ends_before(&self, later: &Self, slack: Time) -> bool {
         let slack = if self.bytes.min(later.bytes) <= SearchTuning::DEFAULT.schedule.small_bytes {
             SMALL_SLACK * slack
