@@ -13,7 +13,7 @@ import nnsmith_onnx
 IN_KERNELS = [numpy.float32, numpy.int32, numpy.int64, numpy.int8, numpy.uint8, numpy.bool_]
 ON_HOST = IN_KERNELS + [numpy.float64, numpy.float16, numpy.int16]
 DEVICES = {"host": ON_HOST, "reference": ON_HOST, "emulator": IN_KERNELS, "text": IN_KERNELS}
-# Operators that give the same bits whoever computes them.
+# Operators of which every implementation gives the same bits.
 EXACT = {"Abs", "And", "ArgMax", "ArgMin", "Cast", "Ceil", "Clip", "Concat", "Equal", "Expand", "Floor", "Greater", "Less", "Max",
          "MaxPool", "Min", "Neg", "Or", "Pad", "ReduceMax", "ReduceMin", "Relu", "Reshape", "Round", "Slice", "Squeeze",
          "Transpose", "Trilu", "Where", "Xor"}

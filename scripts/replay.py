@@ -185,7 +185,7 @@ def measured(parts):
 def results(name, options, own):
     """The folder of a build's results, filled where it is not."""
     program, key = build(name)
-    # What an other version of this script has made is made anew.
+    # What an other version of this script has made is made again.
     folder = FOLDER / "results" / key / own
     chosen = [case for case in cases(program, options.full)
               if not options.cases or any(part in case.name for part in options.cases)]

@@ -221,7 +221,7 @@ def document(results, sizes):
         "two cores. Import is `run --device reference`: import, passes and one evaluation of small tensors. Host is `compile",
         "--target host`: import, the search for a partition, the plan and its proof. *sm_90a* is the same for a GPU, with kernels",
         "and NVRTC; it is left out above 1,000 nodes.", "",
-        "A search prices a bounded number of groups a statement. No group has more than 128 statements, and a beam begins anew",
+        "A search prices a bounded number of groups a statement. No group has more than 128 statements, and a beam begins again",
         "where more than 1,024 values are open. So what is planned grows with the number of nodes.", "",
         "| Kind | Nodes | Import | Host | sm_90a |", "|---|---|---|---|---|",
     ]

@@ -1,4 +1,4 @@
-//! What is proved of a plan, and what it is without one of its waits.
+//! What is proved of a plan, and the race that removing a wait causes.
 
 use std::sync::Arc;
 

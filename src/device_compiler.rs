@@ -252,7 +252,7 @@ pub enum DeviceCompileError {
     MemoryLimit {
         /// The target.
         target: Target,
-        /// What it may have beyond what it takes at its start.
+        /// The limit, above the memory that it uses once it has started.
         mebibytes: u64,
     },
     /// The compiler's process was ended by a signal, as NVRTC is in places where memory runs out.
@@ -265,7 +265,7 @@ pub enum DeviceCompileError {
         target: Target,
         /// The signal.
         signal: i32,
-        /// What it may have beyond what it takes at its start.
+        /// The limit, above the memory that it uses once it has started.
         mebibytes: u64,
     },
     /// The memory of the compiler's process cannot be limited.

@@ -3,7 +3,7 @@
 use warpweave_graph::Tensor;
 use warpweave_runtime::bundle::{Port, Signature};
 
-/// Most bytes of inputs that are made up where nobody has asked for as many.
+/// The most bytes of random inputs, unless the user asks for more.
 pub const MOST_RANDOM_BYTES: u64 = 1 << 27;
 
 /// Inputs from a seed: floating point in −1 … 1, integers below the smallest axis that they index, or 0 and 1. An input that

@@ -1,4 +1,4 @@
-//! When a search for a partition ends early: after a time, or when somebody asks.
+//! When a search for a partition ends early: after a time, or on an interrupt.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};

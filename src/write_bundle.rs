@@ -32,7 +32,7 @@ pub struct BundleRequest<'r> {
     pub weights: WeightsPlace,
 }
 
-/// Whoever watches a bundle being made, and what an error is to them.
+/// An observer of a build, with its type of error.
 pub trait Watcher<E> {
     /// A phase begins.
     fn phase(&mut self, phase: BuildPhase);

@@ -165,8 +165,7 @@ impl Walk {
         block
     }
 
-    /// Makes what was fetched before visible, the next chunk with it, and fetches the one behind that. Where the block
-    /// puts it, nobody reads any more.
+    /// Makes the next chunk visible, and fetches the chunk behind it into a slot that has no remaining readers.
     fn enter_chunk(&self) -> Block {
         vec![
             Statement::AsyncWait { pending: 0 },

@@ -36,7 +36,7 @@ pub struct PartitionTuning {
     pub all_subsets: usize,
     /// Groups of which a node that reads many joins one or two.
     pub few_read_groups: usize,
-    /// Values that may be open at once; beyond, the search begins anew with the nodes that are left. What a state takes to copy
+    /// Values that may be open at once; beyond, the search begins again with the nodes that are left. What a state takes to copy
     /// grows with what is open.
     pub most_open_groups: usize,
     /// Scalar nodes of one composed expression beyond which a set of statements is not taken for a group.
@@ -80,7 +80,7 @@ pub struct ScheduleTuning {
     pub interplay_steps: usize,
     /// Shapes of contractions that are tried beside the partition's.
     pub most_shared_shapes: usize,
-    /// The share of all contractions' time of units that such a shape saves at least.
+    /// The least share of the contractions' unit-time (units × duration) that such a shape saves.
     pub worthwhile_shape_share: f64,
     /// Prices of time on all units that are tried, as multiples of the first guess.
     pub unit_prices: [f64; 6],

@@ -32,7 +32,7 @@ pub struct PassId {
 pub enum Machine {
     /// A GPU: to wait for another unit takes as long as thousands of products.
     Gpu,
-    /// A processor: to read constants anew takes longer than to wait for another thread.
+    /// A processor: to read constants again takes longer than to wait for another thread.
     Processor,
 }
 

@@ -4,7 +4,7 @@
 //! cargo run --profile deployment -p warpweave-runtime --no-default-features --example load -- MODEL.weave INPUTS.npz OUTPUTS.npz
 //! ```
 //! The archive of inputs has an array for each input of the model that has no default, by its name or by `in_` and its name. That of
-//! outputs is written anew and never over another file. `scripts/loader_size.sh` builds it as a deployment would and
+//! outputs is a new file, never one that is there. `scripts/loader_size.sh` builds it as a deployment would and
 //! holds its size against a bar.
 
 use std::collections::BTreeMap;

@@ -25,8 +25,8 @@ pub fn map(path: &Path) -> io::Result<Bytes> {
     if file.metadata()?.len() == 0 {
         return Ok(Bytes::new());
     }
-    // SAFETY: the mapping is private and read-only, and lives as long as the bytes that own it. That nobody changes the
-    // file meanwhile is this function's stated condition, which no program can enforce.
+    // SAFETY: the mapping is private and read-only, and lives as long as the bytes that own it. That the file does
+    // not change meanwhile is this function's stated condition, which no program can enforce.
     let map = unsafe { Mmap::map(&file) }?;
     // Most of a file is read once, from its beginning to its end; a system that cannot be told so is only slower.
     #[cfg(unix)]

@@ -28,7 +28,7 @@ struct Unfinished {
 static UNFINISHED: Mutex<Unfinished> =
     Mutex::new(Unfinished { files: Vec::new(), folders: Vec::new(), workers: Vec::new() });
 
-/// Whoever makes, renames or removes one of them holds this, so that none is made while the process ends.
+/// The lock that is held while one of them is made, renamed or removed, so that none is made while the process ends.
 fn unfinished() -> MutexGuard<'static, Unfinished> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -57,7 +57,7 @@ pub(crate) struct TemporaryFile {
 }
 
 impl TemporaryFile {
-    /// A name beside `path` for a file that somebody else makes.
+    /// A name beside `path` for a file that another process makes.
     pub(crate) fn reserve(path: &Path) -> Self {
         let free = || Some(beside(path)).filter(|path| !path.exists());
         let path = std::iter::repeat_with(free).flatten().next().expect("some suffix is free");
@@ -89,7 +89,7 @@ impl Drop for TemporaryFile {
     fn drop(&mut self) {
         let mut unfinished = unfinished();
         unfinished.files.retain(|file| *file != self.path);
-        // It has another name by now, or nobody needs it.
+        // It has been renamed, or is not needed.
         let _ = fs::remove_file(&self.path);
     }
 }

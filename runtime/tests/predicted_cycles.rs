@@ -1,5 +1,5 @@
 //! What the timing model takes the lab's tiles of products to cost, written down before a device has run them: the first
-//! record of the lab judges it. Needs `scripts/fetch_cuda.sh`, but no GPU. `BLESS=1` writes the file anew.
+//! record of the lab judges it. Needs `scripts/fetch_cuda.sh`, but no GPU. `BLESS=1` writes the file again.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -233,7 +233,7 @@ pub enum CliError {
         /// The first such state by name: a weight, a statistic, or an optimizer's tensor.
         name: String,
     },
-    /// Somebody has ended a training run.
+    /// A training run was interrupted.
     #[error("the run was interrupted after step {step}; {}", going_on(saved.as_deref()))]
     Interrupted {
         /// The last step that was taken, from 1.

@@ -49,7 +49,7 @@ pub fn in_steps<T>(take: impl FnOnce(&Steps) -> T) -> T {
 }
 
 impl Steps {
-    /// Whether somebody has asked.
+    /// Whether an interrupt was requested.
     pub fn are_interrupted(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -49,7 +49,7 @@ enum Command {
     Train(train::Arguments),
     /// Writes a model with tensors that were trained
     ExportWeights(export_weights::Arguments),
-    /// Proves a plan, and shows what it is without one of its waits
+    /// Verifies a plan; --without-wait N shows the race that removing a wait causes
     Check(check::Arguments),
     /// Compares a model or bundle with stored inputs and outputs
     Compare(compare::Arguments),

@@ -1,7 +1,7 @@
 //! The smallest program that still fails: first fewer statements, then smaller extents, for as long as either helps.
 //!
 //! The technique is delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE
-//! Transactions on Software Engineering 28, 2002). Whoever calls [`reduce`] says of each candidate whether it fails.
+//! Transactions on Software Engineering 28, 2002). The caller of [`reduce`] judges whether a candidate fails.
 
 mod delta;
 mod extents;
@@ -36,7 +36,7 @@ pub enum ReduceError<E> {
         /// What they take.
         bytes: u64,
     },
-    /// Whoever judges candidates has failed.
+    /// The caller's judgement of a candidate failed.
     #[error(transparent)]
     Judge(E),
 }

@@ -40,7 +40,7 @@ pub enum Class {
     WholeDot,
     /// A line through dots.
     Line,
-    /// A dot of somebody else's values.
+    /// A dot of a peer's values.
     PeerDot,
     /// A line through such dots.
     PeerLine,

@@ -130,8 +130,8 @@ fn nodes_are_named_as_the_model_names_them() {
     let name = nodes.split('"').nth(1).expect("a name in quotes");
     let of_node = succeed(&["explain", &path, "--node", name]);
     assert!(of_node["chosen"]["nodes"].as_str().is_some_and(|nodes| nodes.contains(name)), "{of_node}");
-    let told = fail(2, "usage", &["explain", &path, "--node", "nobody"]);
-    assert!(told.contains("no group computes `nobody`"), "{told}");
+    let told = fail(2, "usage", &["explain", &path, "--node", "none_such"]);
+    assert!(told.contains("no group computes `none_such`"), "{told}");
 
     let planned = succeed(&["explain", &path, "--plan", "--backend", "persistent", "-o", &out]);
     assert!(planned["critical_operators"][0]["nodes"].as_str().is_some_and(|nodes| nodes.contains('"')), "{planned}");

@@ -38,7 +38,7 @@ struct Once<'c, C>(&'c C);
 /// The kind of compiler, and what it is given.
 type Unit = (&'static str, Target, String, String);
 
-/// Per unit its code, once somebody has compiled it.
+/// Per unit its code, once it has been compiled.
 type Known = HashMap<Unit, Arc<OnceLock<Vec<u8>>>>;
 
 static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);

@@ -128,13 +128,13 @@ pub enum Fault {
         /// The first byte.
         address: usize,
     },
-    /// A tag of this launch that nobody has written in it.
+    /// A tag of this launch that has not been written in it.
     #[error("arena byte {address} bears the tag of this launch before it is written")]
     TagStale {
         /// The first byte.
         address: usize,
     },
-    /// All blocks wait and nobody can write what is polled; the launch ends. One for each poll.
+    /// All blocks wait, so the polled value is never written; the launch ends. One for each poll.
     #[error("deadlock: the tag of arena byte {address} is {seen}, polled for {wanted}")]
     PollDeadlock {
         /// The first byte of the value.
@@ -235,7 +235,7 @@ pub enum Fault {
     /// A selector, an argument, or a break that is not uniform in a warp; the launch ends.
     #[error("control flow that must be uniform diverges")]
     DivergentControl,
-    /// All blocks wait and nobody can signal; the launch ends. One for each wait.
+    /// All blocks wait, so no signal follows; the launch ends. One for each wait.
     #[error("deadlock: counter {counter} is {seen}, waiting for {wanted}")]
     Deadlock {
         /// The counter.

@@ -101,7 +101,7 @@ pub enum MemoryOrder {
     Relaxed,
     /// A read that sees a release also sees what happened before that release.
     Acquire,
-    /// What happened before is seen by whoever acquires this write.
+    /// An acquire that reads this write sees everything that happened before it.
     Release,
 }
 
@@ -127,7 +127,7 @@ pub enum Table {
     Operands,
 }
 
-/// What a processor tells of itself: registers that nobody writes.
+/// Read-only registers of a multiprocessor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum SpecialRegister {
     /// A clock that all blocks share, in nanoseconds modulo 2³². In the emulator instructions of all warps so far.

@@ -50,11 +50,11 @@ pub(crate) struct LoweredKernel {
     pub(crate) places: Vec<(u32, TensorId)>,
 }
 
-/// What an operand is the value of.
+/// What an operand is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OperandKind {
     Value,
-    /// What is divided by; it has operands of its own, whatever its value.
+    /// A divisor, passed as its magic constants; never shared with a value.
     Divisor,
     /// The place of an element of the tensor with this root.
     Place(TensorId),

@@ -310,7 +310,7 @@ fn emit_along(emitter: &mut Emitter, row: &Row, stage: usize, stages: &[Option<L
 struct Fetched(Vec<(ReadId, ArrayId)>);
 
 impl Fetched {
-    /// `None` where there is one trip alone, or data name anew at every point what is read.
+    /// `None` where there is one trip alone, or data name again at every point what is read.
     fn of(emitter: &mut Emitter, stage: usize, axes: &[AxisId], row: &Row) -> Result<Option<Self>, LowerError> {
         let body = emitter.body();
         let Stage { expr, sources, .. } = &body.stages[stage];

@@ -2,7 +2,7 @@
 // Integer registers are unsigned because arithmetic wraps; signed meaning is spelt out here where it differs.
 
 #if defined(__CUDACC__)
-// Nobody calls every primitive, and a printed variable may be written for nobody.
+// No program calls every primitive, and a printed variable may be written and never read.
 #pragma nv_diag_suppress 177, 550
 #define WW_FUNCTION static __device__ __forceinline__
 // Kernels are called: a compiler's time grows faster than the length of what it is given at once. They take values only,

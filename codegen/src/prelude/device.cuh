@@ -350,7 +350,7 @@ WW_FUNCTION bool ww_was_aborted(int const* status) {
   return ww_barrier_or(ww_thread() == 0u && ww_load_relaxed(status) != 0u);
 }
 
-// The same of a node: nobody waits meanwhile, so that every thread reads what no longer changes, and tests it later.
+// The same of a node: no block waits meanwhile, so that every thread reads what no longer changes, and tests it later.
 WW_FUNCTION ww_u32 ww_abort_before(int const* status) { return ww_load_relaxed(status); }
 
 // Polls until the counter reaches the target; false after time_limit_ns of this wait, or when abort is raised. The
@@ -474,7 +474,7 @@ WW_FUNCTION int const* ww_next_operands(ww_steps const& steps, ww_own_waits cons
   return steps.operands + (int)ww_table(waits.instructions + 4 * (ww_u64)(waits.first + steps.done + 1u), 1u);
 }
 
-// The value and its tag are one access, so whoever sees the tag sees the value.
+// The value and its tag are one access, so a thread that sees the tag sees the value.
 WW_FUNCTION void ww_tagged_store(
     ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 tag, float value) {
   ww_u64 const both = (ww_u64)ww_mark_of(exchange, tag) << 32 | __float_as_uint(value);

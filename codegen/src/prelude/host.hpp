@@ -371,7 +371,7 @@ WW_FUNCTION ww_u64* ww_tagged(ww_buffers const& buffers, ww_u64 index) {
   return (ww_u64*)(buffers.arena + ww_host::arena.at("the arena", index, 8, 1));
 }
 
-// The value and its tag are one access, so whoever sees the tag sees the value.
+// The value and its tag are one access, so a thread that sees the tag sees the value.
 WW_FUNCTION void ww_tagged_store(
     ww_buffers const& buffers, ww_exchange const& exchange, ww_u64 index, ww_u32 tag, float value) {
   ww_u64 const both = (ww_u64)ww_mark_of(exchange, tag) << 32 | ww_bits_of_f32(value);

@@ -1,7 +1,7 @@
 // The prelude's host body: blocks as operating-system threads, CUDA threads as fibers.
 //
-// A fiber runs until it meets a barrier, polls or ends; a barrier parks it until the others arrive. When nobody can run
-// and somebody has not ended, the program diverged at a barrier, and the process ends with a message.
+// A fiber runs until it meets a barrier, polls or ends; a barrier parks it until the others arrive. When no fiber can run
+// and one has not ended, the program diverged at a barrier, and the process ends with a message.
 
 #include <cmath>
 #include <cstdint>

@@ -69,7 +69,7 @@ inline void run_grid(
         self.descending = (index + number) % 2 != 0;
         self.shared_bytes = parameters.shared_bytes;
         self.shared = static_cast<unsigned char*>(std::aligned_alloc(256, (self.shared_bytes / 256 + 1) * 256));
-        // Floats start as NaN, integers as -1, so that reading what nobody wrote shows.
+        // Floats start as NaN, integers as -1, so that a read before a write shows.
         std::memset(self.shared, 0xff, self.shared_bytes);
         run_block(self);
         std::free(self.shared);

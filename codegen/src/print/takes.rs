@@ -11,7 +11,7 @@ use crate::kernel_ir::{Block, Kernel};
 pub(super) enum Convention {
     /// Words in registers, the same for every kernel, so that one call serves all; what lasts for the launch is in shared memory.
     Launch,
-    /// What each needs, from the only entry that calls it, in which it stands.
+    /// The parameters that the kernel needs, from its only caller, the entry into which it is inlined.
     Node,
 }
 

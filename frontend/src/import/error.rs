@@ -87,7 +87,7 @@ pub enum ImportError {
         /// Why not.
         reason: String,
     },
-    /// Inputs have dimensions that nobody chose.
+    /// Inputs have dimensions without a chosen extent.
     #[error("the shapes of {} not known:{}", counted(.0.len(), "input"), lines(.0))]
     Shapes(Vec<MissingShape>),
     /// A batch is chosen for a model whose first dimensions are all decided.
@@ -136,7 +136,7 @@ pub enum TensorPlace {
     Output,
 }
 
-/// An input with dimensions that nobody chose.
+/// An input with dimensions that have no chosen extent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MissingShape {
     /// The input.

@@ -91,7 +91,7 @@ fn dimensions<'a>(inputs: &[Described<'a>]) -> impl Iterator<Item = (Described<'
     inputs.iter().flat_map(of_input)
 }
 
-/// Gives named first dimensions that nobody chose the batch; whether there are any.
+/// Sets named first dimensions without a chosen extent to the batch; whether there are any.
 fn take_batch<'a>(symbols: &mut BTreeMap<&'a str, usize>, inputs: &[Described<'a>], options: &ImportOptions) -> bool {
     let Some(batch) = options.batch else { return false };
     let open: Vec<&str> = dimensions(inputs)
@@ -102,7 +102,7 @@ fn take_batch<'a>(symbols: &mut BTreeMap<&'a str, usize>, inputs: &[Described<'a
     !open.is_empty()
 }
 
-/// Gives named dimensions that nobody chose the extents of the first array that has them.
+/// Sets named dimensions without a chosen extent to those of the first array that has them.
 fn take_arrays<'a>(symbols: &mut BTreeMap<&'a str, usize>, inputs: &[Described<'a>], options: &ImportOptions) {
     for (input, at, name) in dimensions(inputs) {
         if let Some(&extent) = array(input, options).and_then(|shape| shape.get(at)) {

@@ -206,7 +206,7 @@ pub const CLAIMED_BY_WAIT: i32 = 1;
 /// A poll for a value that carries its own validity has timed out.
 pub const CLAIMED_BY_POLL: i32 = 2;
 
-/// What somebody waited for who gave up.
+/// What a wait that timed out was for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Awaited {
     /// A counter.

@@ -23,7 +23,7 @@ use crate::template::contraction::split::{SplitBodies, split, split_params};
 use crate::template::kernel_counts;
 use crate::template::staged::cost as phase_cost;
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::contraction::operand_staging as boxed;
+use warpweave_plan::template::contraction::operand_staging;
 use warpweave_plan::template::contraction::operand_staging::{Filling, stages_operands, without_staged_operands};
 use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
@@ -154,7 +154,7 @@ impl EstimatedCost {
     /// where the device has not so much of that.
     fn filling_cycles(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
         let (arch, grid) = (&self.arch, params.grid(body));
-        let boxes = boxed::boxes(body, params).expect("a contraction has boxes only where they fit");
+        let boxes = operand_staging::boxes(body, params).expect("a contraction has boxes only where they fit");
         let tiles = params.rules().shared_bytes(body, params);
         if tiles + staged::bytes(body, &boxes) + ENTRY_BYTES > arch.shared_bytes_per_block.value {
             return f64::INFINITY;

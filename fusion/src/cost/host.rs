@@ -27,14 +27,14 @@ pub struct HostCost {
 const MOST_TAPS: usize = 128;
 /// What an operation of a window takes, whose values stay in vector registers.
 const WINDOW_SHARE: f64 = 0.5;
-/// What an operation of a longer reduction takes, whose edges are found anew at each of its points.
+/// What an operation of a longer reduction takes, whose edges are found again at each of its points.
 const GUARDED_SHARE: f64 = 8.0;
 /// What an operation takes on values that lie apart, which are loaded and stored one after another.
 const APART_SHARE: f64 = 8.0;
 /// What an operation of a sum of products takes: rows that lie side by side are multiplied as they stream by.
 const PRODUCT_SHARE: f64 = 0.2;
 /// Threads of a small machine. A plan runs on any number of threads, so a cost is a sum. Its terms are the time on the
-/// most threads, the time on so many, and half of the time on one. On few threads, what tiles compute anew weighs more.
+/// most threads, the time on so many, and half of the time on one. On few threads, what tiles compute again weighs more.
 const FEW_THREADS: usize = 2;
 
 impl KernelCost for HostCost {

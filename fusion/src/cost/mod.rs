@@ -80,8 +80,8 @@ pub trait KernelCost: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Kernels for a device that has many other groups to run beside this one. They are the fastest on a small share of
-    /// it, and the one that takes the least time of units. Empty where there is no choice.
+    /// Kernels for a device that runs many other groups beside this one: the fastest on small shares of it, and the one that
+    /// takes the least unit-time (units × duration). Empty where there is no choice.
     fn beside_others(&self, _: &TensorProgram, _: &GroupBody) -> Vec<ScheduleParams> {
         Vec::new()
     }

@@ -16,7 +16,7 @@ use warpweave_plan::streams::prefetch::Prefetching;
 pub struct PlanOptions {
     /// Virtual execution units.
     pub units: usize,
-    /// How fine dependencies are; the finest of what the simulator estimates fastest if none is given.
+    /// The granularity of synchronization; if `None`, the finest of those that the simulator estimates to be fastest.
     pub sync: Option<SyncPolicy>,
     /// Which values may carry their own validity at most.
     pub tagging: Tagging,

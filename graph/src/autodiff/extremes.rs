@@ -33,7 +33,7 @@ pub(super) struct Summed {
 }
 
 impl Reduction<'_> {
-    /// The points of a maximum or minimum, of which `ties` says who gets the adjoint; `None` where nobody does.
+    /// The gradient of a maximum or minimum: `ties` says which of the equal elements get the adjoint; `None` if none of them does.
     pub fn extreme(self, adjoint: TensorId, ties: Ties, program: &mut ProgramBuilder) -> Option<Summed> {
         if ties == Ties::Cancelled {
             return None;

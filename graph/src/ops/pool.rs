@@ -68,8 +68,8 @@ impl Pool {
         program.with_ties(Ties::First, |program| program.compute(pooled, &[input]))
     }
 
-    /// Appends the places in the whole of `input` where windows first have their `found` elements; channels are counted with
-    /// their last dimension fastest, or with the first.
+    /// Appends the flat argmax indices: per window, the index in the whole of `input` of the first element equal to `found`. Within a
+    /// channel the last dimension is the fastest, or the first if `first_fastest`.
     pub fn places(
         &self,
         context: &Context,

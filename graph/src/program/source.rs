@@ -21,8 +21,8 @@ pub enum Source {
 pub struct State {
     /// What the first launch finds.
     pub initial: Tensor,
-    /// What the next launch finds, a tensor of the same type; none where launches only read the tensor and whoever calls
-    /// them may change it between two.
+    /// What the next launch finds, a tensor of the same type; `None` if launches only read the tensor, and the caller may change
+    /// it between two launches.
     pub next: Option<TensorId>,
 }
 
@@ -35,7 +35,7 @@ pub enum Mutability {
     ReadOnly,
     /// A launch reads them, and leaves others for the next launch.
     ReadWrite,
-    /// They are written anew in or before every launch.
+    /// They are written again in or before every launch.
     Transient,
 }
 
@@ -148,7 +148,7 @@ impl TensorProgram {
         true
     }
 
-    /// The tensors that are written anew before a launch: inputs, and states that launches replace.
+    /// The tensors that are written again before a launch: inputs, and states that launches replace.
     pub fn live_in(&self) -> impl Iterator<Item = TensorId> {
         self.inputs.iter().copied().chain(self.states().map(|(state, _)| state))
     }

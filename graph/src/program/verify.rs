@@ -70,7 +70,7 @@ pub enum Culprit {
 }
 
 impl ProgramFault {
-    /// What whoever wrote the program may do about it.
+    /// The remedy, for the author of the program.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::UnknownTensor(_) => "declare it, or name another",

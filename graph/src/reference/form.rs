@@ -20,7 +20,7 @@ pub(super) struct Form {
     fixed: Index,
     /// Multiples of reduced axes: one number for all points.
     uniform: Vec<(usize, i64)>,
-    /// What must be computed anew at every reduced point.
+    /// What must be computed again at every reduced point.
     moving: Vec<(Atom, i64)>,
     /// The fixed part at every point of the block.
     base: Vec<i64>,

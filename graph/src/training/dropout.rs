@@ -1,4 +1,4 @@
-//! Dropouts that draw anew in every step.
+//! Dropouts that draw again in every step.
 
 use crate::ir::{Graph, Origin, Value};
 use crate::ops::Op;

@@ -126,7 +126,7 @@ fn no_changed_byte_makes_it_panic() {
     }
 }
 
-/// Decoded with a manifest that says what the plan says, as whoever forges both would have it.
+/// Decoded with a manifest that says what the plan says, as in a bundle in which both are forged.
 fn forged(target: BundleTarget, record: &TargetRecord, bytes: &[u8]) -> Option<TargetPlan> {
     let mut record = record.clone();
     if let Ok(plan) = stored_plan(bytes) {

@@ -45,7 +45,7 @@ impl Drop for Context {
 }
 
 /// A device's primary context that stays while this lives, however many sessions come and go. Without it the last of
-/// them takes the context down, and the next one builds it anew.
+/// them takes the context down, and the next one builds it again.
 pub struct ResidentContext {
     _context: Context,
 }

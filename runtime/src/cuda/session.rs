@@ -234,7 +234,7 @@ impl CudaSession {
         Ok(())
     }
 
-    /// Makes the graph anew where waits are to give up after another time than it was made for.
+    /// Makes the graph again where waits are to give up after another time than it was made for.
     fn keep_limit(&mut self) -> Result<(), CudaError> {
         let limit = self.options.wait_limit;
         let Loaded { buffers, launched, module, begin, end, context, .. } = &mut *self.loaded;

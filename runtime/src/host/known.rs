@@ -1,6 +1,7 @@
 //! Operators that differ in where they read and write are prepared once.
 //!
-//! The steps of a recurrent layer are such operators: what is prepared of each step would come from memory anew each time.
+//! The steps of a recurrent layer are such operators: prepared
+//! separately, the data of each step would miss the cache.
 
 use std::collections::HashMap;
 use std::sync::Arc;

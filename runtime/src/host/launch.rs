@@ -215,7 +215,7 @@ impl Launch {
         Ok(())
     }
 
-    /// Every so-manieth block of each node, one node after another.
+    /// The blocks of this thread, every n-th of n threads, one node after another.
     fn run_nodes(
         &self,
         thread: usize,

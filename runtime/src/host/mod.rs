@@ -4,9 +4,9 @@
 //! kernels. A poll is a wait for the rTasks that write what is polled, before the rTask that polls begins. The plan is
 //! verified as it was folded onto the threads. So the rTasks that write stand before the one that polls in one order of
 //! all streams. The first rTask in that order that has not ended can always go on. Segments run one after another; of a
-//! graph, a thread runs every so-manieth block of a node. Only threads with rTasks take part in a segment, the caller's
+//! graph, thread i of n runs blocks i, i + n, i + 2n and so on of a node. Only threads with rTasks take part in a segment, the caller's
 //! first. Streams are merged in the order of the program. Steps go
-//! through the constants that they share forwards and backwards in turn, so that a thread reads anew what its caches
+//! through the constants that they share forwards and backwards in turn, so that a thread reads again what its caches
 //! still hold. What a run needs is prepared when the session is opened: threads, registers, addresses.
 
 mod constant_uses;

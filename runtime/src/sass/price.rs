@@ -197,7 +197,7 @@ pub struct Dispatch {
     /// From the last store of the first, of any warp, until all warps have begun to load operands of the second.
     pub behind_stores: u64,
     /// Of these, those behind the last store's reading of its registers. Before it the store waits for those that were issued
-    /// earlier: they are the time that the data path takes to store, whoever comes next.
+    /// earlier: they are the time that the data path takes to store, whatever follows.
     pub behind_data: u64,
 }
 

@@ -16,7 +16,7 @@ pub fn pack_weights<E>(
     mut read: impl FnMut(TensorId, &TensorType, &mut [u8]) -> Result<(), E>,
 ) -> Result<Arc<[u8]>, E> {
     let mut weights: Arc<[u8]> = std::iter::repeat_n(0, memory.weights_bytes as usize).collect();
-    let bytes = Arc::get_mut(&mut weights).expect("nobody else has the buffer yet");
+    let bytes = Arc::get_mut(&mut weights).expect("the buffer is not shared yet");
     for &tensor in &memory.constants {
         let range = place(memory, tensor);
         read(tensor, &memory.tensors[tensor].ty, &mut bytes[range])?;

@@ -1,4 +1,4 @@
-//! Elements that are no indices of the dimensions that they index, in words for whoever gave them.
+//! Elements that are no indices of the dimensions that they index, in the user's words.
 
 use std::fmt;
 

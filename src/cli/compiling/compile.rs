@@ -75,7 +75,7 @@ pub struct Arguments {
     /// The folder for them
     #[arg(long, value_name = "DIR")]
     emit_dir: Option<PathBuf>,
-    /// Most memory of NVRTC's process in MiB, beyond what it takes at its start
+    /// The memory that NVRTC's process may use for compiling, in MiB
     #[arg(long, value_name = "MIB", default_value_t = COMPILER_MEBIBYTES)]
     compiler_memory: u64,
     /// Print the result as JSON
@@ -276,7 +276,7 @@ struct Maker<'m> {
     phases: PhaseTimes,
     /// What is reported of the targets.
     records: Vec<Value>,
-    /// Targets that nobody asked for and that cannot be compiled for.
+    /// Default targets that cannot be compiled for.
     left_out: Vec<Value>,
     /// A line of text a target of `left_out`.
     reasons: Vec<String>,
@@ -328,7 +328,7 @@ impl Watcher<CliError> for Maker<'_> {
         self.output.note(&text);
     }
 
-    /// A target that nobody asked for is no reason to have no bundle.
+    /// Leaves out a default target that is refused; a target that was asked for is an error.
     fn refused(&mut self, target: BundleTarget, error: BuildError) -> Result<(), CliError> {
         let error = CliError::from(error);
         if target == BundleTarget::Host || !self.arguments.target.is_empty() {

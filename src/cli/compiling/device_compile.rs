@@ -25,7 +25,7 @@ pub struct Arguments {
     /// NVRTC's library
     #[arg(long)]
     nvrtc: PathBuf,
-    /// MiB that it may take beyond what it takes at its start
+    /// The memory that it may use for compiling, in MiB
     #[arg(long, default_value_t = COMPILER_MEBIBYTES)]
     memory: u64,
     /// A unit to be linked, whose threads use at most so many registers; a whole program without
@@ -33,7 +33,7 @@ pub struct Arguments {
     linked_registers: Option<u32>,
 }
 
-/// MiB that NVRTC may take beyond what it takes at its start, unless the user says otherwise.
+/// The default limit of NVRTC's memory, in MiB above what its process uses once it has started.
 pub const COMPILER_MEBIBYTES: u64 = 4096;
 
 const LIMIT: Duration = Duration::from_secs(300);

@@ -73,7 +73,7 @@ pub struct Arguments {
     /// What runs the plan; auto unless given, a persistent program with --sync
     #[arg(long, value_enum, requires = "plan", conflicts_with_all = ["compare", "sync"])]
     backend: Option<Runs>,
-    /// How fine dependencies are; the fastest by prediction unless given
+    /// The granularity of synchronization; the fastest by prediction unless given
     #[arg(long, value_enum, requires = "plan")]
     sync: Option<Sync>,
     /// When tensors share memory
@@ -94,10 +94,10 @@ pub struct Arguments {
 }
 
 /// What `explain` takes of the constants of devices.
-const ARCH_HELP: &str = "The constants of the GPU, as `doctor --calibrate` writes them; those of its generation stand in. Plans for \
+const ARCH_HELP: &str = "The constants of the GPU, as `doctor --calibrate` writes them; by default those of its generation. Plans for \
                          processors are not explained";
 
-/// How fine dependencies are.
+/// The granularity of synchronization.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Sync {
     /// All units meet between waves

@@ -37,7 +37,7 @@ enum Given {
 pub struct Scalars {
     /// The learning rate.
     pub rate: f32,
-    /// What dropouts draw by; of 0 nothing is dropped.
+    /// The dropout seed; 0 drops nothing.
     pub seed: u32,
 }
 

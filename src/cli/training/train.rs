@@ -53,7 +53,7 @@ pub struct Arguments {
     /// The steps of the whole schedule, over all runs; those before this run and its own unless given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     schedule_steps: Option<u64>,
-    /// What dropouts draw by in each step, the same in every run
+    /// The dropout seed; every run with the same seed draws the same
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// An archive as for --data, whose loss is found after the last step

@@ -33,7 +33,7 @@ use crate::start::told;
 /// What a section shows.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Command {
-    /// The file's own level, printed anew.
+    /// The file's own level, printed again.
     Print,
     /// The program of a graph.
     Lower,

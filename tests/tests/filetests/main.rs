@@ -3,7 +3,7 @@
 //! A file of the folder `filetests` begins with a model, a graph, a program, a partition, a plan or kernels, as `compile --emit`
 //! writes them; its first word says which. Sections follow. Each begins with `==== command arguments` ([`command`]) and holds
 //! what the command prints. Weights that are named by their hash are seeded. With `BLESS=1` in the environment, sections are
-//! written anew.
+//! written again.
 
 mod command;
 mod commands;

@@ -29,7 +29,7 @@ use crate::closure::judge::{Verdict, judge};
 use crate::protocol::check_mutation;
 use crate::unit_counters::with_unit_counters;
 
-/// Programs, and launches of each: all interleavings are drawn anew.
+/// Programs, and launches of each: all interleavings are drawn again.
 fn size() -> (u32, u64) {
     if is_full() { (2000, 20) } else { (50, 3) }
 }

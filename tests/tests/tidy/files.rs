@@ -4,13 +4,14 @@ use std::path::Path;
 
 use warpweave_tests::suite::Suite;
 
-use super::{collect, root};
+use super::{collect, root, words};
 
 /// Adds a trial for each rule.
 pub fn add(suite: &mut Suite) {
     suite.trial("files are short", || each_source(&|path, text| too_long(path, text)));
     suite.trial("nothing is left open", || each_source(&|path, text| open_ends(path, text)));
     suite.trial("no test is left out", || each_source(&|_, text| ignored_tests(text)));
+    suite.trial("words say the same to every reader", || each_text(&|_, text| words::unused(text)));
     suite.trial("no machine is named", || each_text(&|_, text| machine_paths(text)));
     suite.trial("unsafe code stays in the runtime", || each_source(&|path, text| unsafe_code(path, text)));
 }

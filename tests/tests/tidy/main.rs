@@ -8,6 +8,7 @@ mod numerics;
 mod prices;
 mod templates;
 mod travel;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

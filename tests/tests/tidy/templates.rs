@@ -31,7 +31,7 @@ pub fn check() {
             hidden.push(path.display().to_string());
         }
     }
-    assert!(!naming.is_empty(), "somebody names the variants");
+    assert!(!naming.is_empty(), "the variants are named somewhere");
     assert!(naming.len() <= MOST, "{} files name a template, at most {MOST} may: {naming:#?}", naming.len());
     assert!(hidden.is_empty(), "templates are named in another way than `Template::Variant`: {hidden:#?}");
 }

@@ -99,7 +99,7 @@ pub(crate) fn emit(emitter: &mut Emitter, original: &GroupBody, padded: &PaddedB
     })
 }
 
-/// The keys of the block that is at hand: assigned anew for each.
+/// The keys of the block that is at hand: assigned again for each.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys {
     pub(crate) first: LocalId,

@@ -2,7 +2,7 @@
 
 use warpweave_graph::expr::Literal;
 use warpweave_plan::body::{GroupBody, StageSource};
-use warpweave_plan::template::contraction::operand_staging as boxed;
+use warpweave_plan::template::contraction::operand_staging;
 use warpweave_plan::template::contraction::operand_staging::Filling;
 use warpweave_plan::template::staged::extents;
 use warpweave_plan::template::staged::padded::PaddedBody;
@@ -44,7 +44,7 @@ impl Boxes {
         }
         let params = &emitter.operator.params;
         let grid = params.grid(body);
-        let boxes = boxed::boxes(body, params).expect("contractions have boxes only where they fit");
+        let boxes = operand_staging::boxes(body, params).expect("contractions have boxes only where they fit");
         let mut found = Vec::with_capacity(boxes.len());
         for (position, spans) in boxes.into_iter().enumerate() {
             let padding = padded.padding[position];

@@ -86,11 +86,11 @@ fn emit_stage(
     Ok(value)
 }
 
-/// What stages read that nobody polls, by stage and read.
+/// Values of reads that are not polled, by stage and read.
 type Beside = BTreeMap<(usize, ReadId), LocalId>;
 
-/// Loads what a stage and those behind it read once a point, beside the sum that the stage polls: nobody waits for both one
-/// after another.
+/// Loads what a stage and those behind it read once a point while the sum that the stage polls is under way, so that the two
+/// latencies overlap.
 fn load_beside_polls(emitter: &mut Emitter, first: usize, tile: &[Expression]) -> Result<Beside, LowerError> {
     let body = emitter.body();
     let mut beside = Beside::new();

@@ -230,7 +230,7 @@ impl<'m> Walk<'m> {
         Ok(picks)
     }
 
-    /// Indices of a dimension of which only some elements count, as those of all: what lies outside lies outside there, too.
+    /// Maps indices of the elements that count to indices of the whole dimension; out-of-range indices stay out of range.
     fn within(&mut self, name: &str, indices: SymbolId, count: ValueId, capacity: i64) -> Result<SymbolId, String> {
         let number = self.symbol_of(name, count);
         let zero = self.zero_like(name, indices)?;

@@ -10,7 +10,7 @@ use super::{BUFFER_ALIGNMENT, Buffer, BufferSpace, MemoryPlan};
 /// A tensor that lives between launches and that each launch replaces. Both tensors have a buffer of their own in the arena
 /// and the same type.
 ///
-/// Whoever runs the plan writes the initial value before the first launch. After each launch, the two of an [`Exchange`]
+/// The session writes the initial value before the first launch. After each launch, the two of an [`Exchange`]
 /// change places, and of all others what `next` holds is moved to `tensor`. No state becomes what another one was.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct PlannedState {

@@ -53,7 +53,7 @@ fn with_own_holds(stream: Vec<Instruction>, numbers: &Arena<OperatorId, Option<u
                 found.push(instruction);
             }
             Instruction::Signal(_) => {
-                // Nobody waits longer for what is brought meanwhile.
+                // A load behind the signal delays no waiting rTask.
                 free += usize::from(free == found.len());
                 found.push(instruction);
             }

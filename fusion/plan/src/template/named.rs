@@ -5,7 +5,7 @@ use warpweave_graph::expr::{AxisKind, IndirectIndex, ReadId, TensorExpr};
 use crate::template::contraction::index_axes;
 
 /// The places that an expression's reads name, each once: those that are the same at all points of its reduction, and those
-/// that are named anew at every point.
+/// that are named again at every point.
 pub fn named_places(expr: &TensorExpr) -> (Vec<IndirectIndex>, Vec<IndirectIndex>) {
     expr.indirect_indices().into_iter().partition(|place| is_fixed(expr, place.read))
 }

@@ -14,8 +14,7 @@ use crate::template::tile::ScheduleParams;
 /// Whether an rTask may load a tensor's elements before it waits for others.
 pub type LoadsBeforeWaits<'c> = &'c dyn Fn(TensorId) -> bool;
 
-/// The capabilities of a template. Whoever plans, verifies or runs kernels asks for what it needs to know; which template
-/// answers does not matter to it.
+/// The capabilities of a template. Planner, verifier and runtimes ask these instead of matching on the template.
 pub trait Rules: fmt::Debug {
     /// The template's name.
     fn name(&self) -> &'static str;

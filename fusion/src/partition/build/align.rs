@@ -125,7 +125,7 @@ fn intern(operands: &mut Vec<TensorId>, tensor: TensorId) -> usize {
     })
 }
 
-/// Whether everything that is used as an index is read from a tensor, which whoever reports a faulty one can name.
+/// Whether every index is read from a tensor, so that a report of a faulty one can name the tensor.
 fn indices_are_in_memory(body: &GroupBody) -> bool {
     body.staged.iter().chain(&body.stages).all(|stage| {
         let sources = |index: IndirectIndex| stage.sources[stage.expr.reads[index.read].operand];

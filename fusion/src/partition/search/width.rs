@@ -6,8 +6,8 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::Range;
 use warpweave_graph::program::{Definition, Statement, TensorId, TensorProgram};
 
-/// The share of the device that a group of a program has where others run beside it. A program is as wide as its statements'
-/// costs are together, over those of its dearest chain: so many groups run at a time.
+/// The share of the device that a group of a program has while others run beside it. The width of a program, the number of groups
+/// that run at a time, is the total cost of its statements over that of its critical path.
 pub(super) fn share_of_width<P: PartitionProblem>(program: &TensorProgram, memo: &mut Memo<'_, P>) -> DeviceShare {
     memo.prepare((0..program.statements.len()).map(|node| NodeSet::from([node])).collect());
     let mut costs = Vec::with_capacity(program.statements.len());
@@ -19,7 +19,7 @@ pub(super) fn share_of_width<P: PartitionProblem>(program: &TensorProgram, memo:
     DeviceShare::of_width(width(program, &costs))
 }
 
-/// The sum of all statements' costs over that of the dearest chain.
+/// The total cost of all statements over that of the critical path; 1 if no statement costs anything.
 fn width(program: &TensorProgram, costs: &[f64]) -> f64 {
     let mut ends: Vec<f64> = Vec::with_capacity(costs.len());
     for (statement, cost) in program.statements.values().zip(costs) {

@@ -16,7 +16,7 @@ use crate::schedule::options::KernelChoice;
 use crate::schedule::options::PlanOptions;
 use crate::schedule::options::Planned;
 use crate::schedule::streams::cells::with_cells;
-use crate::schedule::streams::resident as keep;
+use crate::schedule::streams::resident;
 use crate::schedule::streams::tagged::Tagging;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{TensorId, TensorProgram};
@@ -77,7 +77,7 @@ pub fn limits(
         let planner = Planner::new(program, layouts, partition, cost, options, Tagging::Nothing);
         let planner = planner.expect("everything can be exchanged by counters");
         let graph = GroupGraph::new(&planner.edges, &planner.origins);
-        let kept = keep::make_resident(program, partition, &graph, cost, (options.units, options.shared_bytes));
+        let kept = resident::make_resident(program, partition, &graph, cost, (options.units, options.shared_bytes));
         LowerBounds::of(program, partition, kept.as_ref(), &graph, cost, options)
     };
     let own = of(partition);

@@ -20,7 +20,7 @@ use crate::schedule::options::{KernelChoice, PlanOptions, Planned};
 use crate::schedule::policy::SyncPolicy;
 use crate::schedule::streams::cells::with_cells;
 use crate::schedule::streams::ends::with_longer_ends;
-use crate::schedule::streams::resident as keep;
+use crate::schedule::streams::resident;
 use crate::schedule::streams::tagged::Tagging;
 
 /// The plan as one persistent segment, and per rOperator the position of its group. Constants that many groups read are
@@ -116,7 +116,7 @@ impl<'a> Search<'a> {
     fn kept(&self, partition: &Partition, planner: &Planner) -> Option<Partition> {
         let graph = GroupGraph::new(&planner.edges, &planner.origins);
         let PlanOptions { units, shared_bytes, .. } = *self.options;
-        keep::make_resident(self.program, partition, &graph, self.cost, (units, shared_bytes))
+        resident::make_resident(self.program, partition, &graph, self.cost, (units, shared_bytes))
     }
 
     /// The taggings that other plans are tried with: those of the best, and tags where they shorten the longest path enough.
@@ -132,7 +132,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Partitions with kernels chosen anew, each with the tagging that it was chosen for. `known` are the kernels that
+    /// Partitions with kernels chosen again, each with the tagging that it was chosen for. `known` are the kernels that
     /// this partition's groups may run as, where they have been found before.
     fn other_kernels(
         &self,

@@ -24,7 +24,7 @@ use crate::schedule::streams::calls::Calls;
 use crate::schedule::streams::factors;
 use crate::schedule::streams::synchronise;
 use crate::schedule::streams::synchronise::Streams;
-use crate::schedule::streams::tagged as tagged_values;
+use crate::schedule::streams::tagged;
 use crate::schedule::streams::tagged::{TaggedProgram, Tagging};
 use crate::schedule::{memory, simulation as simulate};
 use crate::template::contraction::split;
@@ -88,8 +88,8 @@ impl<'a> Planner<'a> {
         let exchanged = match tagging {
             Tagging::Nothing => TaggedProgram::without_tagged_values(expanded),
             Tagging::Sums | Tagging::Factors if !may_tag(tagging, options) => return None,
-            Tagging::Sums => tagged_values::exchange(expanded),
-            Tagging::Factors => factors::with_boxes(tagged_values::exchange(expanded), cost, options)?,
+            Tagging::Sums => tagged::exchange(expanded),
+            Tagging::Factors => factors::with_boxes(tagged::exchange(expanded), cost, options)?,
         };
         if tagging != Tagging::Nothing && exchanged.tagged_values.is_empty() {
             return None;
@@ -102,8 +102,8 @@ impl<'a> Planner<'a> {
             let dispatch = cost.dispatch_microseconds(&operator.body, &operator.params);
             operator.task_microseconds += dispatch.max(-MOST_SAVED * operator.task_microseconds);
             operator.task_microseconds += cost
-                .tags_microseconds(tagged_values::tags_of_task(operator, &memory), operator.tasks())
-                + cost.polls_microseconds(tagged_values::polls_in_turn(operator, &memory));
+                .tags_microseconds(tagged::tags_of_task(operator, &memory), operator.tasks())
+                + cost.polls_microseconds(tagged::polls_in_turn(operator, &memory));
         }
         let boxes = TileBoxes::of(&operators);
         let edges = edges::edges(&operators, &memory, &boxes);
@@ -237,7 +237,7 @@ impl<'a> Planner<'a> {
         nanoseconds(costs.signal_microseconds() + costs.exchange_microseconds(2))
     }
 
-    /// The plan of a placement, with the nanoseconds that bytes have to lie idle before they are used anew where that shall cost
+    /// The plan of a placement, with the nanoseconds that bytes have to lie idle before they are used again where that shall cost
     /// no time.
     fn under(
         &self,

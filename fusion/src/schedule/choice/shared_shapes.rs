@@ -1,5 +1,5 @@
-//! Shapes of contractions for groups that share the device. A kernel that is the fastest alone pays for its earlier end with
-//! time of units, which others beside it need.
+//! Shapes of contractions for groups that share the device. The kernel that is fastest alone pays for its shorter duration
+//! with unit-time (units × duration), which the other groups need.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -17,8 +17,8 @@ use warpweave_plan::template::contraction::{AxisClass, Contraction};
 /// Extents and classes of a contraction's axes: groups that agree on them have the same shapes to choose from.
 type Extents = Vec<(usize, AxisClass)>;
 
-/// The shapes under which groups take the least time of units, those that save most of it first; at most
-/// [`most_shared_shapes`](crate::tuning::ScheduleTuning::most_shared_shapes), and none that saves little.
+/// The shapes under which groups take the least unit-time, in descending order of what they save: at most
+/// [`most_shared_shapes`](crate::tuning::ScheduleTuning::most_shared_shapes), each of which saves at least the worthwhile share.
 pub(super) fn shared_shapes(
     program: &TensorProgram,
     partition: &Partition,

@@ -367,8 +367,8 @@ fn pack(
 /// Per rOperator, the users of what it overwrites.
 ///
 /// Roots take their bytes over from one another in the order in which they are first written; users of earlier owners
-/// come before those of later ones. Whoever waits for the users of a tensor has waited for what its writers waited for,
-/// unless these were polled, of which nobody learns what came before them.
+/// come before those of later ones. A wait for the users of a tensor implies the waits of its writers, except across polled
+/// edges, which order nothing earlier.
 fn overwritten(
     operators: usize,
     placed: &[(Life, Buffer)],

@@ -14,7 +14,7 @@ use warpweave_plan::plan::{OperatorId, RTask};
 /// Places rOperators, the most urgent first.
 pub fn place_ready(requirements: &Requirements, urgency: &Arena<OperatorId, Time>) -> Placement {
     let mut order: Vec<OperatorId> = urgency.ids().collect();
-    // Whoever reads of another is less urgent.
+    // A reader is less urgent than the rOperator that it reads from.
     order.sort_by_key(|&id| (Reverse(urgency[id]), id));
     let mut placer = Placer::new(requirements);
     let steps: Vec<Step> = order.into_iter().flat_map(|id| placer.place(id)).collect();
@@ -67,7 +67,7 @@ impl Home {
 pub struct Release {
     /// On any unit.
     pub from: Time,
-    /// On the unit that has all of what it has to keep away from last, if one unit has.
+    /// On the unit of the last conflicting rTask, if all of these run on one unit.
     pub near: Option<(usize, Time)>,
 }
 

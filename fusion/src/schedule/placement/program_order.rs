@@ -1,4 +1,4 @@
-//! Placement in program order: every unit runs the rOperators one after another, so what it reads anew it has read a moment ago.
+//! Placement in program order: every unit runs the rOperators one after another, so what it reads again it has read a moment ago.
 //!
 //! Where weights are used again at every step of a sequence, a wave of layers would push them out of every cache.
 

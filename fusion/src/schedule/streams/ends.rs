@@ -1,7 +1,8 @@
-//! Longer ends of reductions in parts: what reads their sum element by element is computed where the parts are added.
+//! Epilogue fusion into the second pass of a split-K reduction: element-wise readers of the sum are computed where the parts are
+//! added.
 //!
-//! The search prices a group by itself, and there a kernel more costs little. On a longest path each costs a signal and an
-//! exchange, which the kernel that adds the parts need not wait for.
+//! The search prices each group alone, where one more kernel costs little. On a critical path it costs a signal and an exchange,
+//! which fusion saves.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
 //! Which factors of contractions are polled.
 //!
-//! What nobody but contractions reads, as a factor, may carry its own validity. Its readers bring what they read of it
-//! on chip at once, in a box, and poll it there and then. That saves the signal and most of the exchange, and takes the
-//! bytes of the tags, so it is done where it saves more than it takes.
+//! A tensor that only contractions read, as a factor, may be tagged. Its readers load the box that they need into shared
+//! memory at once and poll it there. That saves the signal and most of the exchange, and costs the bytes of the tags, so
+//! it is done where it saves more than it costs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +17,10 @@ use crate::schedule::streams::tagged::{TaggedProgram, staged_operand_elements};
 use warpweave_plan::body::deduplication::{StructuralKey, deduplicated};
 use warpweave_plan::template::contraction::operand_staging::{boxed, boxes};
 
-/// With every factor polled that this is worth, but no two in a row: of rTasks whose ends only polls tell nobody knows for
-/// long when their memory is free. Where rows keep constants on chip there is no room for boxes. `None` if there is no such
-/// factor.
+/// The program with every factor tagged for which polling is worthwhile; `None` if there is none.
+///
+/// Two consecutive contractions are never tagged: completion would be known from polls alone, which delays the reuse of their
+/// memory. Nor is any factor of a program whose rows keep constants on chip, where no shared memory is left for boxes.
 pub(crate) fn with_boxes(
     mut exchanged: TaggedProgram,
     cost: &dyn KernelCost,

@@ -1,4 +1,4 @@
-//! Streams of a placement: waits where order is not known yet, signals where somebody waits.
+//! Streams of a placement: a wait for every dependence that is not implied yet, and a signal for every wait.
 //!
 //! Per unit a clock says how much of every other unit has happened before. A band that the clock covers needs no wait:
 //! that is the transitive reduction over stream order and earlier waits. Neither does a tile that the unit itself has made,
@@ -42,7 +42,7 @@ struct Synchroniser {
     ends: Vec<[Option<BandId>; 2]>,
     /// Per band, the step that completes it.
     completed: Arena<BandId, usize>,
-    /// Per band that somebody may wait for, what has happened before its signals.
+    /// Per band that may be waited for, the vector clock of its signals.
     clocks: Arena<BandId, Vec<u32>>,
     /// Per unit, how many rTasks of every unit have happened.
     known: Vec<Vec<u32>>,

@@ -3,7 +3,7 @@
 //! What rows that keep their constants on chip read of one another is small, and every row reads all of it: the state
 //! of a recurrent layer. Such a vector becomes a tagged value. Where something else reads the tensor too, or the host does,
 //! its writer writes both: the tensor, and a copy that is polled. The parts of a split reduction, which their sum alone
-//! reads, are tagged values as they are; so is what nobody but contractions reads, as far as that pays ([`crate::schedule::streams::factors`]).
+//! reads, are tagged values as they are; so are tensors that only contractions read, as far as that pays ([`crate::schedule::streams::factors`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::template::contraction::split::{Expanded, with_operands};
 use warpweave_plan::body::{GroupBody, Stage, StageOutput, StageSource};
 use warpweave_plan::plan::{EdgeKind, MOST_POLLED, MemoryPlan, ROperator, polled_together};
 use warpweave_plan::region::Region;
-use warpweave_plan::template::contraction::operand_staging as boxed;
+use warpweave_plan::template::contraction::operand_staging;
 use warpweave_plan::template::contraction::operand_staging::stages_operands;
 use warpweave_plan::template::staged;
 use warpweave_plan::template::tile::ScheduleParams;
@@ -112,7 +112,7 @@ fn tags<'t>(tensors: impl Iterator<Item = &'t TensorId>, memory: &MemoryPlan) ->
 
 /// Elements of the boxes of a contraction.
 pub(crate) fn staged_operand_elements(body: &GroupBody, params: &ScheduleParams) -> f64 {
-    let boxes = if stages_operands(body, params) { boxed::boxes(body, params) } else { None };
+    let boxes = if stages_operands(body, params) { operand_staging::boxes(body, params) } else { None };
     boxes.map_or(0, |boxes| boxes.iter().map(|spans| staged::elements(spans)).sum()) as f64
 }
 

@@ -309,8 +309,8 @@ impl SideLoads {
                 let chain = decode + checks + divided + LOAD_INSTRUCTIONS;
                 found.decoded = found.decoded.max(DEPENDENT_CYCLES * chain);
             }
-            let (fixed, anew) = named(expr, factor);
-            found.named += trips * (fixed * (NEAR_CYCLES + CHECK_CYCLES) + anew * (latency + CHECK_CYCLES));
+            let (fixed, repeated) = named(expr, factor);
+            found.named += trips * (fixed * (NEAR_CYCLES + CHECK_CYCLES) + repeated * (latency + CHECK_CYCLES));
             found.first += trips * fixed * (latency - NEAR_CYCLES);
             let in_turn = if branching(factor) > 0.0 { trips * width } else { 1.0 };
             found.evaluated += DEPENDENT_CYCLES * computed * in_turn;
@@ -336,7 +336,7 @@ fn lies_along(read: &Read, axes: &[usize]) -> bool {
     lies
 }
 
-/// Divisions that every fetch of a read does anew: those of places along the reduction.
+/// Divisions that every fetch of a read does again: those of places along the reduction.
 fn divisions(expr: &TensorExpr, read: ReadId) -> usize {
     let mut found = BTreeSet::new();
     for (atom, _) in expr.reads[read].index.iter().flat_map(Index::terms) {
@@ -356,8 +356,8 @@ fn named(expr: &TensorExpr, scalar: &Scalar) -> (f64, f64) {
     for read in expr.reads_of(scalar) {
         expr.reads[read].index.iter().for_each(|index| index.visit(&mut |_| {}, &mut |name| _ = found.insert(name)));
     }
-    let (fixed, anew): (Vec<ReadId>, Vec<ReadId>) = found.into_iter().partition(|read| is_fixed(expr, *read));
-    (fixed.len() as f64, anew.len() as f64)
+    let (fixed, repeated): (Vec<ReadId>, Vec<ReadId>) = found.into_iter().partition(|read| is_fixed(expr, *read));
+    (fixed.len() as f64, repeated.len() as f64)
 }
 
 /// Cycles in which the schedulers issue so many instructions of every thread.

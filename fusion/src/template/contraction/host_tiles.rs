@@ -74,8 +74,8 @@ pub(crate) fn host_microseconds(body: &GroupBody, params: &ScheduleParams, proce
     arch.task_microseconds.value + batches * each.max(near)
 }
 
-/// Microseconds a step that packing so many elements of a factor takes, each of which is multiplied by `others`, by `all_others` in
-/// all tiles. Constants are packed once, but brought near by every tile.
+/// Microseconds that packing `elements` elements of a factor takes in a step, each of which is multiplied by `others` elements, and
+/// by `all_others` over all tiles. Constants are packed once, but every tile loads them into the cache.
 fn packing(
     body: &GroupBody,
     factor: &Scalar,

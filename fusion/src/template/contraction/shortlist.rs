@@ -26,15 +26,15 @@ pub fn shortlist(body: &GroupBody, arch: &GpuArch) -> Vec<(ScheduleParams, Kerne
     found
 }
 
-/// A shape with its parameters, behind what its products alone bound.
-type Open = (f64, ScheduleParams, ContractionShape);
+/// The bound of a shape by its products alone, its parameters, and the shape.
+type Candidate = (f64, ScheduleParams, ContractionShape);
 
 /// The shapes with the largest bounds, in the order of the rules; with those that the bound does not tell apart from the
 /// last of them.
 fn contractions(body: &GroupBody, contraction: &Contraction, arch: &GpuArch) -> Vec<(ScheduleParams, KernelCounts)> {
     let model = ContractionModel::new(body);
     let bound = bound_on(body, arch);
-    best(&model, &open(body, contraction, &model, &bound), &bound)
+    best(&model, &candidates(body, contraction, &model, &bound), &bound)
 }
 
 /// The share of the device's peak that a kernel with these counts reaches at most.
@@ -46,13 +46,13 @@ fn bound_on(body: &GroupBody, arch: &GpuArch) -> impl Fn(&ScheduleParams, &Contr
     }
 }
 
-/// All shapes of the rules.
-fn open(
+/// The candidates: all shapes that the rules allow, with the bounds of their products.
+fn candidates(
     body: &GroupBody,
     contraction: &Contraction,
     model: &ContractionModel<'_>,
     bound: &impl Fn(&ScheduleParams, &ContractionShape, &KernelCounts) -> f64,
-) -> Vec<Open> {
+) -> Vec<Candidate> {
     let mut tiles: FxHashMap<[usize; 2], Vec<Vec<usize>>> = FxHashMap::default();
     let with_limits = |shape: ContractionShape| {
         let lengths = [AxisClass::Row, AxisClass::Column].map(|class| shape.length(class));
@@ -66,22 +66,24 @@ fn open(
     contraction_shapes(body, contraction).flat_map(with_limits).collect()
 }
 
-/// Those of `open` with the largest bounds, and what their kernels do. Whoever is put behind all that are kept by its products, or by
-/// these and the fetches of its factors, is not followed further: what comes after only lowers a bound.
+/// The candidates with the largest bounds, with their kernels' counts, by branch and bound.
+///
+/// A bound is computed from the products first, then with the fetches of the factors, then with the stores; each step can only lower
+/// it. A candidate whose partial bound is below that of every kept one is pruned.
 fn best(
     model: &ContractionModel<'_>,
-    open: &[Open],
+    candidates: &[Candidate],
     bound: &impl Fn(&ScheduleParams, &ContractionShape, &KernelCounts) -> f64,
 ) -> Vec<(ScheduleParams, KernelCounts)> {
     let tuning = &SearchTuning::DEFAULT.partition;
-    let kept =
-        ((open.len() as f64 * tuning.shortlist_share).ceil() as usize).clamp(tuning.shortest_list, tuning.longest_list);
-    let mut order: Vec<usize> = (0..open.len()).collect();
-    order.sort_by(|a, b| open[*b].0.total_cmp(&open[*a].0));
+    let kept = ((candidates.len() as f64 * tuning.shortlist_share).ceil() as usize)
+        .clamp(tuning.shortest_list, tuning.longest_list);
+    let mut order: Vec<usize> = (0..candidates.len()).collect();
+    order.sort_by(|a, b| candidates[*b].0.total_cmp(&candidates[*a].0));
     // Best first, and in the order of the rules among equals.
     let mut scored: Vec<(f64, usize, KernelCounts)> = Vec::new();
     for number in order {
-        let (limit, params, shape) = &open[number];
+        let (limit, params, shape) = &candidates[number];
         let least = scored.get(kept - 1).map_or(0.0, |last| last.0);
         if *limit < least {
             break;
@@ -99,7 +101,7 @@ fn best(
     }
     let last = scored.get(kept - 1).map_or(0.0, |last| last.0);
     let taken = scored.into_iter().take(tuning.longest_list).take_while(|scored| scored.0 >= last);
-    taken.map(|(_, number, counts)| (open[number].1.clone(), counts)).collect()
+    taken.map(|(_, number, counts)| (candidates[number].1.clone(), counts)).collect()
 }
 
 fn overlap(pipeline: Pipeline) -> Overlap {
@@ -125,7 +127,7 @@ mod tests {
         e0 (t0, t1) -> t2: f32[196x96] = [a0<196, a1<96] sum[a2<256] mul(x0[a0, a2], x1[a2, a1])\noutput t2\n";
 
     #[test]
-    fn stores_are_followed_only_of_shapes_that_their_fetches_leave_a_chance() {
+    fn prunes_before_counting_stores() {
         let program = parse(PRODUCT, &Tensors::new()).expect("a program");
         let all = BTreeSet::from([StatementId::from_index(0)]);
         let body = build(&program, &Uses::new(&program), &all).expect("a body");
@@ -138,15 +140,15 @@ mod tests {
             followed.set(followed.get() + 1);
             bound(params, shape, counts)
         };
-        let open = open(&body, &contraction, &model, &bound);
-        let found = best(&model, &open, &counted);
+        let candidates = candidates(&body, &contraction, &model, &bound);
+        let found = best(&model, &candidates, &counted);
         assert!(to_stores.get() < to_fetches.get(), "{} of {}", to_stores.get(), to_fetches.get());
 
-        let whole = |(_, params, shape): &Open| {
+        let whole = |(_, params, shape): &Candidate| {
             let counts = model.counts(params, *shape, Sampling::COARSE);
             (bound(params, shape, &counts), params.clone(), counts)
         };
-        let mut whole: Vec<(f64, ScheduleParams, KernelCounts)> = open.iter().map(whole).collect();
+        let mut whole: Vec<(f64, ScheduleParams, KernelCounts)> = candidates.iter().map(whole).collect();
         whole.sort_by(|a, b| b.0.total_cmp(&a.0));
         let expected = whole.into_iter().take(found.len()).map(|(_, params, counts)| (params, counts));
         assert!(found.into_iter().eq(expected), "no shape with a larger bound is left out");

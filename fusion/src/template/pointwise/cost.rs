@@ -153,13 +153,13 @@ fn names_once(body: &GroupBody, params: &ScheduleParams) -> bool {
 }
 
 /// Elements that name places at one point, of all stages: those that are the same all along a reduction, and those that are
-/// loaded anew at every tap.
+/// loaded again at every tap.
 fn named(body: &GroupBody) -> f64 {
     let of_stage = |stage: &Stage| {
-        let (fixed, anew) = named_places(&stage.expr);
+        let (fixed, repeated) = named_places(&stage.expr);
         let elements =
             |places: Vec<IndirectIndex>| places.into_iter().map(|place| place.read).collect::<BTreeSet<_>>().len();
-        elements(fixed) as f64 + elements(anew) as f64 * reduced(&stage.expr)
+        elements(fixed) as f64 + elements(repeated) as f64 * reduced(&stage.expr)
     };
     body.stages.iter().map(of_stage).sum()
 }

@@ -133,11 +133,11 @@ fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads, sharing
     };
     // A place that data name is loaded and checked first: once a row, or, where it changes along the row, before each
     // trip. In the latter case no trip begins before the one before it.
-    let named = |anew: bool| {
+    let named = |repeated: bool| {
         let of_read = |(at, _, read): &(usize, ReadId, &Read)| {
             let expr = &kernel.body.stages[*at].expr;
             let fixed = |index: &Index| is_fixed_along_row(kernel.body, expr, index);
-            read.index.iter().filter(|index| !index.is_free_of_reads() && fixed(index) != anew).count()
+            read.index.iter().filter(|index| !index.is_free_of_reads() && fixed(index) != repeated).count()
         };
         reads.iter().map(of_read).sum::<usize>() as f64
     };

@@ -15,7 +15,7 @@ use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType, ValueType};
 
 /// The product of two matrices, maybe transposed, less their zero points, in 32 bits, plus an optional addend of 32
-/// bits. The result is this times a factor and both scales, as singles or quantised anew. The inputs are a, its scale
+/// bits. The result is this times a factor and both scales, as singles or requantised. The inputs are a, its scale
 /// and zero point, then b, its scales and zero points, of which there is one or one a column. Then come the addend, and
 /// the scale and the zero point of y.
 #[derive(Clone, PartialEq, Debug)]

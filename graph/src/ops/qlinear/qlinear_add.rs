@@ -9,7 +9,7 @@ use crate::ops::{AttributeError, AttributeReader, Context, InferError, Operator,
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
-/// The sum of two tensors, broadcast, quantised anew. The inputs are the operands, each before its scale and zero point, and the
+/// The sum of two tensors, broadcast, requantised. The inputs are the operands, each before its scale and zero point, and the
 /// scale and zero point of the output.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QLinearAdd;

@@ -9,7 +9,7 @@ use crate::ops::{Attribute, AttributeError, AttributeReader, Context, Fact, Infe
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
-/// Tensors laid end to end along an axis, quantised anew. The inputs are the scale and zero point of the output, and the tensors,
+/// Tensors laid end to end along an axis, requantised. The inputs are the scale and zero point of the output, and the tensors,
 /// each before its scale and zero point.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QLinearConcat {

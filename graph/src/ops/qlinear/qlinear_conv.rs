@@ -9,7 +9,7 @@ use crate::ops::{Attribute, AttributeError, AttributeReader, Context, Fact, Infe
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType, ValueType};
 
-/// The convolution of data and weight less their zero points, in 32 bits, plus the optional bias, quantised anew. The
+/// The convolution of data and weight less their zero points, in 32 bits, plus the optional bias, requantised. The
 /// inputs are x, its scale and zero point, then w, its scales and zero points, of which there is one or one an output
 /// channel. Then come the scale and the zero point of y, and the bias.
 #[derive(Clone, PartialEq, Eq, Debug)]

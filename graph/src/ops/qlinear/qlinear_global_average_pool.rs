@@ -10,7 +10,7 @@ use crate::ops::{Attribute, AttributeError, AttributeReader, Context, Fact, Infe
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType, ValueType};
 
-/// The mean of every channel, quantised anew. The inputs are the tensor, its scale and zero point,
+/// The mean of every channel, requantised. The inputs are the tensor, its scale and zero point,
 /// and the scale and zero point of the output.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QLinearGlobalAveragePool {

@@ -9,7 +9,7 @@ use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
-/// x where it is positive, αx elsewhere, quantised anew. The inputs are the tensor, its scale and zero point,
+/// x where it is positive, αx elsewhere, requantised. The inputs are the tensor, its scale and zero point,
 /// and the scale and zero point of the output.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QLinearLeakyRelu {

@@ -8,7 +8,7 @@ use crate::ops::{AttributeError, AttributeReader, Context, Fact, InferError, Ope
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{Shape, TensorType, ValueType};
 
-/// NumPy's matrix product of the operands less their zero points, in 32 bits, quantised anew. The inputs are a, its
+/// NumPy's matrix product of the operands less their zero points, in 32 bits, requantised. The inputs are a, its
 /// scale and zero point, of which there is one or one a row, then b with one or one a column. Then come the scale and
 /// the zero point of y.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -10,7 +10,7 @@ use crate::ops::{AttributeError, AttributeReader, Context, InferError, Operator,
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType, ValueType};
 
-/// The product of two tensors, broadcast, quantised anew. The inputs are the operands, each before its scale and zero point, and the
+/// The product of two tensors, broadcast, requantised. The inputs are the operands, each before its scale and zero point, and the
 /// scale and zero point of the output.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QLinearMul;

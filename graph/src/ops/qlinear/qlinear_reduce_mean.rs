@@ -9,7 +9,7 @@ use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
-/// The mean along axes, quantised anew. The inputs are the tensor, its scale and zero point, and the scale and zero point of the
+/// The mean along axes, requantised. The inputs are the tensor, its scale and zero point, and the scale and zero point of the
 /// output.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QLinearReduceMean {

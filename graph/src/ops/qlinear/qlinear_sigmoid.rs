@@ -9,7 +9,7 @@ use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
-/// 1 / (1 + e⁻ˣ) of a tensor, quantised anew. The inputs are the tensor, its scale and zero point,
+/// 1 / (1 + e⁻ˣ) of a tensor, requantised. The inputs are the tensor, its scale and zero point,
 /// and the scale and zero point of the output.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QLinearSigmoid {

@@ -10,7 +10,7 @@ use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
 /// The exponentials of the elements, divided by their sum over the axis, or over all dimensions from the axis on where attribute `opset`
-/// is below 13; quantised anew. The inputs are the tensor, its scale and zero point,
+/// is below 13; requantised. The inputs are the tensor, its scale and zero point,
 /// and the scale and zero point of the output.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QLinearSoftmax {

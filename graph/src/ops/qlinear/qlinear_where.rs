@@ -9,7 +9,7 @@ use crate::ops::{AttributeError, AttributeReader, Context, InferError, Operator}
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{TensorType, ValueType};
 
-/// Where a condition holds elements of x, else those of y, quantised anew. The inputs are the condition, x, y and the output's
+/// Where a condition holds elements of x, else those of y, requantised. The inputs are the condition, x, y and the output's
 /// parameters, each of the tensors before its scale and zero point.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QLinearWhere;

@@ -200,7 +200,7 @@ fn replacement(original: &TensorExpr, strides: &[Stride], phases: &[usize]) -> (
 }
 
 /// Keeps a read of a split sum to the taps that there are, and to the positions where it could lie outside of its tensor
-/// otherwise: nobody looks at the results of others.
+/// otherwise: other results are not used.
 fn bound(
     read: &mut Read,
     shape: &Shape,

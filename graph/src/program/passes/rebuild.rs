@@ -1,4 +1,4 @@
-//! Programs made anew from others, a statement after another.
+//! Programs that are rebuilt from others, statement by statement.
 
 use std::collections::BTreeMap;
 

@@ -39,7 +39,7 @@ pub fn order_reductions(program: &TensorProgram) -> TensorProgram {
 /// A product in another order.
 struct Turned {
     expr: TensorExpr,
-    /// The operand that is stored anew.
+    /// The operand that is stored again.
     operand: usize,
     value: Tensor,
 }

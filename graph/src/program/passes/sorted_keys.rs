@@ -20,7 +20,7 @@ use crate::types::{ElementType, TensorType};
 /// Most pairs of a place and a key of a row that are compared: as many take a processor as long as sorting the places and keys.
 const MOST_PAIRS: usize = 1 << 16;
 
-/// Most reads of keys that are computed anew to find that they are those of several rows.
+/// Most reads of keys that are computed again to find that they are those of several rows.
 const MOST_READS: usize = 16;
 
 /// The program with reductions over pairs of places and keys by sorting. Sums are taken in the order of the keys.
@@ -180,7 +180,7 @@ impl Keyed {
         });
     }
 
-    /// The keys at the points of all axes. Where what moved or computed them shows that fewer axes decide, they are computed anew.
+    /// The keys at the points of all axes. Where what moved or computed them shows that fewer axes decide, they are computed again.
     fn keys(&self, program: &TensorProgram, operands: &[TensorId]) -> (TensorExpr, Vec<TensorId>) {
         let all: Vec<AxisId> = self.expr.axes.ids().collect();
         let own = part(&self.expr, &self.named, &all, operands);

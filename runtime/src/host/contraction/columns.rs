@@ -20,7 +20,7 @@ pub(in crate::host) enum Columns<'c> {
 #[derive(Clone, Copy)]
 pub(in crate::host) struct Packed<'c> {
     pub(in crate::host) panels: &'c [f32],
-    /// What is multiplied later: a line of it is brought near at each step.
+    /// The next panels; one cache line of them is prefetched at each step of the reduction.
     pub(in crate::host) later: &'c [f32],
 }
 
@@ -36,15 +36,15 @@ pub(in crate::host) struct Placed<'c> {
     pub(in crate::host) panels: usize,
 }
 
-/// What a kernel takes panels of so many columns from.
+/// A source of panels of `COLUMNS` columns.
 pub(super) trait Source<const COLUMNS: usize>: Copy {
-    /// How many panels of so many steps there are.
+    /// The number of panels of `steps` steps.
     fn panels(self, steps: usize) -> usize;
-    /// One of them.
+    /// The panel with this number.
     fn panel(self, number: usize, steps: usize) -> Self;
     /// The elements of the first panel at a step.
     fn at(&self, step: usize) -> &[f32; COLUMNS];
-    /// What is brought near at a step.
+    /// The address to prefetch at a step, if there is one.
     fn later(&self, step: usize) -> Option<*const f32>;
 }
 

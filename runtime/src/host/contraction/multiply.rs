@@ -192,8 +192,8 @@ impl<'p> Product<'p> {
         Self { kernels, row_panels, rows, steps: block.len(), sums: &mut sums[..rows * stride], stride, begins }
     }
 
-    /// Whether panels of columns are multiplied several times. All but the first time they come from a near cache, and there is time
-    /// to bring the next one.
+    /// Whether each panel of columns is multiplied more than once. From the second time on it is read from L1 or L2, which leaves
+    /// time to prefetch the next panel.
     fn has_passes(&self) -> bool {
         self.rows > self.kernels.rows
     }

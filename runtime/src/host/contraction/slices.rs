@@ -52,7 +52,7 @@ pub(super) struct Chunk<'c> {
     pub(super) point: &'c [i64],
     /// The axis; none if a row has one element.
     pub(super) axis: Option<usize>,
-    /// The axis along which rows follow each other; none if there is one.
+    /// The axis along which rows follow each other; `None` for a single row.
     pub(super) row_axis: Option<usize>,
     pub(super) rows: usize,
     /// One row after another.

@@ -89,7 +89,7 @@ impl Counts {
     }
 }
 
-/// Registers while stages are prepared: what later stages read, what must not be used anew, and how many there are.
+/// Registers while stages are prepared: what later stages read, what must not be used again, and how many there are.
 #[derive(Default)]
 pub(crate) struct Registers {
     pub(crate) values: Vec<Option<Slot>>,

@@ -61,7 +61,7 @@ impl Scope<'_> {
     }
 }
 
-/// Registers that a program may use anew.
+/// Registers that a program may use again.
 struct Free {
     counts: Counts,
     slots: Vec<Slot>,

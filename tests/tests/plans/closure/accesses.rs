@@ -18,7 +18,7 @@ use warpweave_tests::evaluate::for_each_point;
 pub type TaskNumber = u32;
 
 /// No rTask.
-pub const NOBODY: TaskNumber = TaskNumber::MAX;
+pub const NO_TASK: TaskNumber = TaskNumber::MAX;
 
 /// A box of elements of a root.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -144,7 +144,7 @@ impl Accesses {
     fn root(&mut self, memory: &MemoryPlan, root: TensorId) -> &mut RootUses {
         self.roots.entry(root).or_insert_with(|| {
             let elements = memory.tensors[root].ty.shape.elements();
-            RootUses { owner: vec![NOBODY; elements], ..RootUses::default() }
+            RootUses { owner: vec![NO_TASK; elements], ..RootUses::default() }
         })
     }
 
@@ -172,7 +172,7 @@ impl Accesses {
                 });
                 let element = layout.offset + place.sum::<usize>();
                 match uses.owner.get_mut(element) {
-                    Some(owner) if *owner == NOBODY => *owner = task,
+                    Some(owner) if *owner == NO_TASK => *owner = task,
                     _ => twice += 1,
                 }
             });
@@ -210,16 +210,16 @@ impl Accesses {
         self.boxes[task as usize] = boxes.into_iter().collect();
     }
 
-    /// The writers of a box; elements that nobody provides are a fault.
+    /// The writers of a box; elements without a writer are a fault.
     fn owners(&mut self, memory: &MemoryPlan, area: &ElementBox) -> Rc<[TaskNumber]> {
         let in_weights = memory.tensors[area.root].buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights);
         let given = in_weights || memory.is_live_in(area.root);
         let uses = self.root(memory, area.root);
         let mut owners = BTreeSet::new();
-        let (mut last, mut missing) = (NOBODY, 0);
+        let (mut last, mut missing) = (NO_TASK, 0);
         area.for_each_run(&mut |first, length| {
             for &owner in &uses.owner[first..first + length] {
-                if owner == NOBODY {
+                if owner == NO_TASK {
                     missing += 1;
                 } else if owner != last {
                     owners.insert(owner);
@@ -228,7 +228,7 @@ impl Accesses {
             }
         });
         if missing > 0 && !given {
-            self.faults.push(format!("{missing} elements of {} are read and nobody writes them", area.root));
+            self.faults.push(format!("{missing} elements of {} are read and never written", area.root));
         }
         owners.into_iter().collect()
     }

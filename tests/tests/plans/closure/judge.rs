@@ -20,7 +20,7 @@ use warpweave::plan::plan::{BUFFER_ALIGNMENT, Buffer, BufferSpace, EdgeKind, Exe
 use warpweave::plan::template::Template;
 use warpweave::plan::verify::signalling::NeverSignalling;
 
-use crate::closure::accesses::{Accesses, NOBODY, TaskNumber};
+use crate::closure::accesses::{Accesses, NO_TASK, TaskNumber};
 use crate::closure::order::{Disorder, Order};
 
 /// What is found of a plan.
@@ -261,7 +261,7 @@ fn check_tagged_bytes(
     for (word, first) in &users[0] {
         let Some(second) = users[1].get(word).filter(|second| known.insert((first, *second))) else { continue };
         let all_before = |users: &WordUsers, writer: TaskNumber| {
-            writer != NOBODY && users.all.iter().flat_map(|user| ends(*user)).all(|end| order.before(end, writer))
+            writer != NO_TASK && users.all.iter().flat_map(|user| ends(*user)).all(|end| order.before(end, writer))
         };
         let is_first = all_before(first, second.owner) && tells(roots[0], roots[1]);
         let is_last = all_before(second, first.owner) && tells(roots[1], roots[0]);
@@ -283,7 +283,7 @@ struct WordUsers {
 /// The users of every word of a root, by address.
 fn users_of_words(plan: &ExecutionPlan, accesses: &Accesses, root: TensorId) -> BTreeMap<usize, WordUsers> {
     let (uses, bytes) = (&accesses.roots[&root], Bytes::new(plan, root));
-    let owner = |owner: &TaskNumber| Some(*owner).filter(|owner| *owner != NOBODY).into_iter().collect();
+    let owner = |owner: &TaskNumber| Some(*owner).filter(|owner| *owner != NO_TASK).into_iter().collect();
     let mut all: Vec<BTreeSet<TaskNumber>> = uses.owner.iter().map(owner).collect();
     for &reader in &uses.readers {
         for (first, length) in accesses.reads(reader, root) {
@@ -298,7 +298,7 @@ fn users_of_words(plan: &ExecutionPlan, accesses: &Accesses, root: TensorId) -> 
     (start..start + bytes.buffer.bytes as usize).step_by(4).filter_map(users).collect()
 }
 
-/// Checks, byte by byte, that no write to `second` destroys what somebody reads from `first`.
+/// Checks, byte by byte, that no write to `second` destroys what is read from `first`.
 fn check_bytes(
     plan: &ExecutionPlan,
     accesses: &Accesses,
@@ -322,8 +322,8 @@ fn check_bytes(
         for &byte in &written {
             let Some(element) = kept.element(byte) else { continue };
             let source = owner(first, element);
-            let before_source = source != NOBODY && order.before(writer, source);
-            let after_source = source == NOBODY || order.before(source, writer);
+            let before_source = source != NO_TASK && order.before(writer, source);
+            let after_source = source == NO_TASK || order.before(source, writer);
             if source == writer || !(before_source || after_source) {
                 return Err(format!("{} and {} write the same bytes", task(accesses, source), task(accesses, writer)));
             }
@@ -335,7 +335,7 @@ fn check_bytes(
             let clash = read.intersection(&written).copied().find(|&byte| {
                 let element = kept.element(byte).expect("read bytes belong to the root");
                 let source = owner(first, element);
-                let before_source = source != NOBODY && order.before(writer, source);
+                let before_source = source != NO_TASK && order.before(writer, source);
                 !before_source && !order.before(*reader, writer)
             });
             if clash.is_some() {

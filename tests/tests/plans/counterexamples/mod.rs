@@ -397,7 +397,7 @@ fn tagged_cases() -> Vec<(&'static str, ExecutionPlan)> {
         segment(plan).operators[OperatorId::from_index(1)].params.template = Template::Staged;
     };
     vec![
-        // Whoever polls waits for what stands behind it.
+        // The poll waits for an rTask behind it in its own stream.
         ("Deadlock", changed(&|plan| segment(plan).streams.iter_mut().for_each(|stream| stream.swap(0, 1)))),
         ("Deadlock", changed(&|plan| segment(plan).streams[0].swap(0, 1))),
         ("UnorderedRead", changed(&|plan| planned(plan, &untagged))),

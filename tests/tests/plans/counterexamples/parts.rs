@@ -48,7 +48,7 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
                 });
             }),
         ),
-        // Nobody is sure to poll every part, so nobody knows when those that compute them have ended.
+        // No reader is sure to poll every part, so the completion of their writers is not implied.
         (
             "Alias",
             changed(&|plan| {

@@ -37,7 +37,7 @@ impl Granule {
 /// What is wrong with an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unordered {
-    /// Nobody has written the bytes in this launch.
+    /// The bytes have not been written in this launch.
     Uninitialised,
     /// The bytes carry their own validity, which the access does not look at.
     Tagged,

@@ -17,7 +17,7 @@ struct Node {
 
 /// All sets of a launch, as lists that share their tails.
 ///
-/// A read that happens before a later one of the set is dropped where it is the last: whoever is ordered after the
+/// A read that happens before a later one of the set is dropped where it is the last: an access that is ordered after the
 /// later read is ordered after it, too.
 #[derive(Default)]
 pub struct Readers {

@@ -23,7 +23,10 @@ impl Rules for KeyBlocks {
     }
 
     fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
-        require(AttentionKernel::of(body, params).is_some(), "a template is impossible")
+        require(
+            AttentionKernel::of(body, params).is_some(),
+            "the tile violates the constraints of the attention template",
+        )
     }
 
     fn takes_tile(&self, body: &GroupBody, params: &ScheduleParams) -> bool {

@@ -38,7 +38,7 @@ impl Rules for ContractionShape {
     }
 
     fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
-        require(self.is_possible(), "a template is impossible")?;
+        require(self.is_possible(), "the shape violates the constraints of the contraction template")?;
         require(Contraction::on_processors(body).is_some(), "a template sums something else than products")?;
         let fits = || boxes(body, params).is_some();
         require(body.staged.is_empty() || fits(), "a factor has no box in shared memory")

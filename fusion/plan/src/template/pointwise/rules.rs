@@ -30,7 +30,7 @@ impl Rules for Pointwise {
     }
 
     fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
-        require((1..=64).contains(&self.per_thread), "a template is impossible")?;
+        require((1..=64).contains(&self.per_thread), "the tile violates the constraints of the pointwise template")?;
         match self.order {
             PointOrder::Strided => Ok(()),
             PointOrder::Run => {

@@ -18,7 +18,7 @@ impl Rules for Staged {
         let boxes = boxes(body, params).ok_or("a staged value has no box")?;
         require(bytes(body, &boxes) <= STAGED_BYTES, "staged values do not fit shared memory")?;
         let narrow = (0..body.stages.len()).all(|stage| body.extra_axes(stage).is_empty());
-        require(narrow && body.reductions().count() <= 1, "a template is impossible")
+        require(narrow && body.reductions().count() <= 1, "the tile violates the constraints of the staged template")
     }
 
     fn stages_values(&self) -> bool {

@@ -22,7 +22,10 @@ impl Rules for WeightStationary {
 
     fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
         let narrow = resident_elements(body, params) <= MOST_RESIDENT;
-        require(narrow && !resident_reads(body).is_empty(), "a template is impossible")
+        require(
+            narrow && !resident_reads(body).is_empty(),
+            "the tile violates the constraints of the weight-stationary template",
+        )
     }
 
     fn takes_tile(&self, body: &GroupBody, params: &ScheduleParams) -> bool {

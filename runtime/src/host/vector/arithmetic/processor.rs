@@ -50,7 +50,7 @@ impl Processor {
         Self { has_avx2, has_avx512 }
     }
 
-    /// The processor at hand, and it with less than it has.
+    /// This processor with no vector extension, without AVX-512, and with all that it has.
     #[cfg(test)]
     pub(crate) fn all() -> [Self; 3] {
         let found = Self::detect();

@@ -37,7 +37,7 @@ use values::{Values, move_together};
 pub(crate) const BUFFER: usize = PLANE + BLOCK + TOGETHER;
 /// Most values of all planes of a window's chunk.
 const PLANE: usize = 16 << 10;
-/// Values that are copied before any is reduced: a processor reads anew what it has written a while ago.
+/// Values that are copied before any is reduced: a processor reads again what it has written a while ago.
 const TOGETHER: usize = 4 << 10;
 
 /// A reduction of values along few taps, with a factor a tap if it is a sum.
@@ -200,12 +200,12 @@ impl Window {
         (plane <= PLANE).then_some((found, counts))
     }
 
-    /// Where windows lie: as of the first chunk if they are the same, else found `anew`.
-    fn tapping<'t>(&'t self, windows: Windows, anew: &'t mut Option<Tapping>) -> &'t Tapping {
+    /// Where windows lie: as of the first chunk if they are the same, else found in `own`.
+    fn tapping<'t>(&'t self, windows: Windows, own: &'t mut Option<Tapping>) -> &'t Tapping {
         let new = || Tapping::new([&self.rows, &self.columns], &self.taps, windows);
         match self.known.get_or_init(|| (windows, new())) {
             (known, tapping) if *known == windows => tapping,
-            _ => anew.insert(new()),
+            _ => own.insert(new()),
         }
     }
 
@@ -219,8 +219,8 @@ impl Window {
         };
         let coordinate = |dimension: &WindowDimension| dimension.axis.map_or(0, |axis| point[axis]);
         let first = [rows, columns].map(coordinate);
-        let mut anew = None;
-        let tapping = self.tapping(Windows { first, count: windows.into() }, &mut anew);
+        let mut own = None;
+        let tapping = self.tapping(Windows { first, count: windows.into() }, &mut own);
         let (cover, runs, offsets) = (&tapping.cover, &tapping.runs, tapping.offsets(taps.len()));
         let (length, processor) = (cover.length(), frame.processor());
         let together = (TOGETHER / length).clamp(1, planes);

@@ -180,7 +180,7 @@ fn planes<V: Vector, C: Combine, const PLANES: usize, const VECTORS: usize>(
     (number, to)
 }
 
-/// The combinations of so many runs of no more than a vector; returns how many. What a store writes beyond its run the next one writes anew.
+/// The combinations of so many runs of no more than a vector; returns how many. What a store writes beyond its run the next one writes again.
 #[inline(always)]
 fn rows<V: Vector, C: Combine, const ROWS: usize>(
     planes: &[f32],
