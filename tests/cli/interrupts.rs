@@ -74,8 +74,9 @@ impl Running {
         self.until(|| names(&out).iter().any(|name| name.starts_with("x.weave.")));
     }
 
-    /// Waits until the device's compiler runs.
+    /// Waits until the device's compiler runs on the program: before the bundle is begun, it is tried on another.
     fn until_it_compiles(&mut self) {
+        self.until_it_writes();
         let tasks = format!("/proc/{}/task", self.process.id());
         self.until(|| {
             let tasks = fs::read_dir(&tasks).into_iter().flatten().flatten();
