@@ -20,6 +20,7 @@ fn sample() -> Graph {
     let inputs = vec![Some(sum), Some(target)];
     let shaped = graph.node("", Reshape::exactly().into(), inputs, vec![("y".to_owned(), f32_type(&[3, 2]))]);
     graph.output(graph.nodes[shaped].outputs[0]);
+    graph.input_with_default("scale", Tensor::scalar(0.5f32));
     graph.outputs.push(GraphOutput { name: "under another name".to_owned(), value: large });
     graph
 }
@@ -33,7 +34,8 @@ v2 "large": f32[2x20] = constant #1c9ed0d4dd9e14b2fd1b3c2ff1b8e3a5
 v3 "s": f32[2x3] = Add "sum" (v0, v1)
 v4 "target": i64[2] = constant [3, 2]
 v5 "y": f32[3x2] = Reshape "" (v3, v4) {allowzero = int 1}
-input v0
+v6 "scale": f32[] = input 0.5
+input v0, v6
 output v5, v2 "under another name"
 "#;
     let (hash, _) = tensors(&sample()).into_iter().next().expect("one tensor is large");
@@ -65,7 +67,8 @@ fn errors_name_the_line() {
     check("v0 \"a\": f32[2] = constant [1.0]", 1, "elements");
     check("v0 \"a\": f32[2] = constant #00", 1, "not there");
     check("output v0", 1, "`v0`");
-    check("v0 \"a\": f32[] = input v0", 1, "more follows");
+    check("v0 \"a\": f32[] = input v0", 1, "elements");
+    check("v0 \"a\": f32[] = input 1.0 2.0", 1, "more follows");
     check(&format!("v0 \"a\": {} = input", "sequence(".repeat(20)), 1, "nested");
 }
 
