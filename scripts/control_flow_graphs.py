@@ -11,7 +11,6 @@ may be refused. Elements are small integers in single precision, so sums are exa
 
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
 
@@ -27,7 +26,6 @@ ROWS = 6
 LARGEST = 1 << 20
 MOST_REFUSED = 0.1
 MOST_EMPTY = 0.1
-SECONDS = 120
 WORDS = {"ok": "agree", "refused": "refused", "failed": "failed", "empty": "give no outputs"}
 
 
@@ -198,18 +196,12 @@ def check(seed, device, program, keep):
             if found is None:
                 continue
             numpy.savez(folder / "io.npz", in_x=given, out_0=found[0], out_1=found[1])
-            command = [program, "compare", str(folder / "model.onnx"), "--io", str(folder / "io.npz"), "--device", device]
-            try:
-                done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
-            except subprocess.TimeoutExpired:
-                return "failed", f"no result after {SECONDS} s"
-            said = " ".join((done.stdout + done.stderr).split())
-            if done.returncode == 3:
-                return "refused", said
-            if done.returncode != 0:
-                for name in ("model.onnx", "io.npz") if keep else ():
+            verdict, said = seeded.compared(program, folder, device)
+            if verdict == "failed" and keep:
+                for name in ("model.onnx", "io.npz"):
                     (keep / f"{seed}_{device}_{name}").write_bytes((folder / name).read_bytes())
-                return "failed", f"exit code {done.returncode}: {said}"
+            if verdict != "ok":
+                return verdict, said
             compared += 1
     return ("ok", "") if compared else ("empty", "")
 

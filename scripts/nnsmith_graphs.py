@@ -15,7 +15,6 @@ Python alone; --pack FILE.zip writes one.
 
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -34,16 +33,7 @@ FILES = ("model.onnx", "io.npz", "tolerance.txt")
 def compared(folder, device, program):
     """What `warpweave compare` says of a folder's graph: a verdict, and why."""
     tolerance = (folder / "tolerance.txt").read_text()
-    command = [program, "compare", str(folder / "model.onnx"), "--io", str(folder / "io.npz"), "--device", device]
-    command += ["--rtol", tolerance, "--atol", tolerance]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        return "failed", f"no result after {SECONDS} s"
-    said = " ".join((done.stdout + done.stderr).split())
-    if done.returncode == 0:
-        return "ok", ""
-    return ("refused", said) if done.returncode == 3 and "error" in said else ("failed", f"exit code {done.returncode}: {said}")
+    return seeded.compared(program, folder, device, ["--rtol", tolerance, "--atol", tolerance], SECONDS)
 
 
 def keep(folder, target):

@@ -14,7 +14,6 @@ an integer or cast to one. Needs numpy, onnx and onnxruntime; scripts/fetch_onnx
 import itertools
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
 
@@ -442,22 +441,12 @@ def check(seed, device, program, keep):
         tolerance = write(seed, DEVICES[device], folder)
         if tolerance is None:
             return "empty", ""
-        command = [program, "compare", str(folder / "model.onnx"), "--io", str(folder / "io.npz"), "--device", device]
-        command += ["--atol", "1e-3", "--rtol", str(tolerance)]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        except subprocess.TimeoutExpired:
-            return "failed", "no result after 120 s"
-        if done.returncode == 0:
-            return "ok", ""
-        said = (done.stdout + done.stderr).strip()
-        if done.returncode == 3:
-            return "refused", " ".join(said.split())
-        if keep:
+        verdict, said = seeded.compared(program, folder, device, ["--atol", "1e-3", "--rtol", str(tolerance)])
+        if verdict == "failed" and keep:
             for name in ("model.onnx", "io.npz"):
                 target = keep / f"{seed}_{device}_{name}"
                 target.write_bytes((folder / name).read_bytes())
-        return "failed", f"exit code {done.returncode}: {said}"
+        return verdict, said
 
 
 def main():

@@ -4,6 +4,7 @@ import argparse
 import collections
 import concurrent.futures
 import pathlib
+import subprocess
 
 
 def options(description, seeds, more=lambda parser: None):
@@ -21,6 +22,20 @@ def options(description, seeds, more=lambda parser: None):
     if found.keep:
         found.keep.mkdir(parents=True, exist_ok=True)
     return found
+
+
+def compared(program, folder, device, more=(), seconds=120):
+    """What `warpweave compare` says of a folder's `model.onnx` and `io.npz`: `ok`, `refused` or `failed`, and why. A refusal
+    without a reason is a failure."""
+    command = [program, "compare", str(folder / "model.onnx"), "--io", str(folder / "io.npz"), "--device", device, *more]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return "failed", f"no result after {seconds} s"
+    said = " ".join((done.stdout + done.stderr).split())
+    if done.returncode == 0:
+        return "ok", ""
+    return ("refused", said) if done.returncode == 3 and "error" in said else ("failed", f"exit code {done.returncode}: {said}")
 
 
 def counted(seeds, check, where, words):

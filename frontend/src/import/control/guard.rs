@@ -22,11 +22,11 @@ pub(in crate::import) struct Guards {
     values: BTreeSet<ValueId>,
 }
 
-/// Whose elements an operator uses as indices, of those that are not known at compile time.
+/// Where an operator's indices come from, if they are not known at compile time.
 enum Checked {
-    /// Those of an input, by its position.
+    /// They are the elements of the input at this position.
     Input(usize),
-    /// Those of a tensor that the operator computes.
+    /// The operator computes them.
     Computed,
 }
 
@@ -95,7 +95,7 @@ impl<'m> Walk<'m> {
     }
 }
 
-/// Whose elements an operator uses as indices; inputs that are no tensors hold none.
+/// The sources of an operator's indices.
 fn checked(op: &Op, facts: &[Option<Fact>], outputs: usize) -> Vec<Checked> {
     let mut program = ProgramBuilder::new();
     let tensor = |fact: &Option<Fact>| {
