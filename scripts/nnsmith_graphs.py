@@ -13,6 +13,7 @@ Python alone; --pack FILE.zip writes one.
     PYTHONPATH=.onnxruntime:.nnsmith python3 scripts/nnsmith_graphs.py [--seeds 0:1000] [--device host] [--keep DIR]
 """
 
+import multiprocessing
 import os
 import pathlib
 import sys
@@ -47,16 +48,30 @@ def within_bars(counts, cases):
     return not counts["failed"] and counts["refused"] <= MOST_REFUSED * cases and unfit <= MOST_UNFIT * cases
 
 
-def check_generated(options, device, scratch):
-    """Generates the seeds' graphs for a device one after another, as NNSmith's state is global, and compares them two at once."""
+def write_generated(seeds, device, scratch):
+    """Writes the graphs of seeds for a device, each into a folder of its name. Those that are unfit, with the reason."""
     import nnsmith_cases
 
-    generator, unfit = nnsmith_cases.Generator(device), {}
-    for seed in options.seeds:
-        folder = scratch / device / str(seed)
+    generator = nnsmith_cases.Generator(device)
+    global write  # A child gets it with the memory of its parent.
+
+    def write(seed):
+        folder = scratch / str(seed)
         folder.mkdir(parents=True)
-        if reason := generator.write(seed, folder):
-            unfit[seed] = reason
+        return generator.write(seed, folder)
+
+    # NNSmith and Z3 have state that decides what is generated, so every seed has a process that begins where all begin.
+    with multiprocessing.get_context("fork").Pool(os.cpu_count(), maxtasksperchild=1) as pool:
+        reasons = pool.map(written, seeds, chunksize=1)
+    return {seed: reason for seed, reason in zip(seeds, reasons) if reason}
+
+
+def written(seed):
+    return write(seed)
+
+
+def check_generated(options, device, scratch):
+    unfit = write_generated(options.seeds, device, scratch / device)
 
     def check(seed):
         if seed in unfit:
@@ -82,14 +97,11 @@ def check_sample(options, device, scratch):
 
 def pack(options, scratch):
     """Writes a sample of the smaller graphs for the first device."""
-    import nnsmith_cases
-
-    generator = nnsmith_cases.Generator(options.devices[0])
+    unfit = write_generated(options.seeds, options.devices[0], scratch)
     with zipfile.ZipFile(options.pack, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for seed in options.seeds:
             folder = scratch / str(seed)
-            folder.mkdir()
-            if generator.write(seed, folder) or sum((folder / name).stat().st_size for name in FILES) > LARGEST_IN_SAMPLE:
+            if seed in unfit or sum((folder / name).stat().st_size for name in FILES) > LARGEST_IN_SAMPLE:
                 continue
             for name in FILES:
                 # A fixed date, so that the same graphs give the same bytes.

@@ -55,7 +55,10 @@ fn layout(program: &TensorProgram, places: &BTreeMap<TensorId, ConcatPart>, tens
         starts[axis] += offset;
         root = whole;
     }
-    let strides = program.tensors[root].ty.shape.strides();
+    let shape = &program.tensors[root].ty.shape;
+    let strides = shape.strides();
     let offset = starts.iter().zip(&strides).map(|(start, stride)| start * stride).sum();
+    // In a root without elements, no other offset is inside.
+    let offset = if shape.elements() == 0 { 0 } else { offset };
     Layout { root, offset, strides }
 }
