@@ -140,7 +140,8 @@ impl Predictor<'_> {
         match kind {
             Kind::Doctor => (3.0, 40.0),
             Kind::Smoke { .. } => (2.0, 20.0),
-            Kind::Litmus { .. } => (10.0, 40.0),
+            // A stand-in emulates every message of every unit.
+            Kind::Litmus { .. } => (25.0, 120.0),
             Kind::Compare { .. } => (2.0 * compared, 15.0 + 15.0 * compared),
             Kind::Microbench { .. } | Kind::Calibrate => (10.0, 60.0),
             Kind::Profile { .. } => (4.0, 40.0),
