@@ -305,8 +305,8 @@ impl Build {
     /// Refuses a partition of more rTasks than a plan may have, before they are laid out.
     pub fn check_tasks(&self, partition: &Partition, target: BundleTarget) -> Result<(), BuildError> {
         let tasks = |group: &FusionGroup| {
-            let grid = group.params.grid(&group.body);
-            grid.iter().fold(group.params.parts() as u64, |tasks, &tiles| tasks.saturating_mul(tiles as u64))
+            let grid = group.kernel.grid();
+            grid.iter().fold(group.kernel.parts() as u64, |tasks, &tiles| tasks.saturating_mul(tiles as u64))
         };
         let all = partition.groups.iter().map(tasks).fold(0, u64::saturating_add);
         let Some(largest) = partition.groups.iter().max_by_key(|group| tasks(group)) else { return Ok(()) };
@@ -314,7 +314,7 @@ impl Build {
             return Ok(());
         }
         let program = &self.prepared_for(target.machine()).program;
-        let tensor = largest.body.outputs[0];
+        let tensor = largest.kernel.body().outputs[0];
         let name = program.tensor_name(tensor).map_or_else(|| tensor.to_string(), str::to_owned);
         let ty = program.tensors[tensor].ty.clone();
         Err(BuildError::Tasks { name, ty, tasks: tasks(largest), target })

@@ -130,7 +130,7 @@ pub struct WithoutKernel {
 
 impl WithoutKernel {
     fn new(error: LowerError, plan: &ExecutionPlan, program: &TensorProgram) -> Self {
-        let outputs = plan.operators()[error.operator()].body.outputs.clone();
+        let outputs = plan.operators()[error.operator()].kernel.body().outputs.clone();
         let known = outputs.iter().filter(|tensor| program.tensors.get(**tensor).is_some());
         let shown = |&tensor: &TensorId| {
             let nodes = program.producer(tensor).map(|statement| program.names.nodes(&program.statements[statement]));

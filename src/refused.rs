@@ -30,7 +30,8 @@ impl fmt::Display for RefusedNode {
 pub(crate) fn refused_nodes(plan: &ExecutionPlan, partition: &Partition, program: &TensorProgram) -> Vec<RefusedNode> {
     let mut nodes: Vec<RefusedNode> = Vec::new();
     for error in refused(plan) {
-        let outputs = &plan.operators()[error.operator()].body.outputs;
+        let operators = plan.operators();
+        let outputs = &operators[error.operator()].kernel.body().outputs;
         let own = |group: &&FusionGroup| {
             group.statements.iter().any(|statement| outputs.contains(&program.statements[*statement].output))
         };

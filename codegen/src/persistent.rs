@@ -8,7 +8,7 @@ use warpweave_plan::tables::{
 
 use crate::kernel_ir::build::{any, assign, leave_if, on_first_thread, repeat, when};
 use crate::kernel_ir::{
-    ArrayId, BinaryOp, Block, Builtin, CallOperands, CallWaits, Constant, ControlWord, Expression, Kernel, KernelId,
+    ArrayId, BinaryOp, Block, Builtin, CallOperands, CallWaits, Constant, ControlWord, Expression, Function, KernelId,
     LocalId, MemoryOrder, MemoryType, Place, RegisterArray, ScalarType, SharedArray, SharedId, Statement, Table,
     UnaryOp, Width,
 };
@@ -25,8 +25,8 @@ use crate::nodes::held_words;
 /// before it begins, into one of two slots. Instructions are fetched a chunk at a time into a ring: where the block enters a
 /// chunk, the one behind the next is fetched. An instruction is read from the ring before the block meets behind the rTask in
 /// front of it.
-pub fn entry(kernels: &Arena<KernelId, Kernel>) -> Kernel {
-    let mut kernel = Kernel::default();
+pub fn entry(kernels: &Arena<KernelId, Function>) -> Function {
+    let mut kernel = Function::default();
     let walk = Walk::declare(&mut kernel, held_words(kernels.values()));
     let [left, aborted] = [(); 2].map(|()| kernel.locals.push(ScalarType::I32));
     let step = walk.step(kernels);
@@ -62,7 +62,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn declare(kernel: &mut Kernel, held: u32) -> Self {
+    fn declare(kernel: &mut Function, held: u32) -> Self {
         let ring = (RING_INSTRUCTIONS * INSTRUCTION_WORDS) as u32;
         let mut shared = |length| kernel.shared.push(SharedArray { memory: MemoryType::I32, length });
         let (ring, slots) = (shared(ring), shared(2 * held));
@@ -75,7 +75,7 @@ impl Walk {
     }
 
     /// What a block does with an instruction, after which it stands at the next.
-    fn step(&self, kernels: &Arena<KernelId, Kernel>) -> Block {
+    fn step(&self, kernels: &Arena<KernelId, Function>) -> Block {
         let mut cases = vec![Block::new(); OPCODE_RUN as usize];
         cases[OPCODE_END as usize] = vec![Statement::Break];
         cases[OPCODE_WAIT as usize] = self.wait();
@@ -90,7 +90,7 @@ impl Walk {
             },
             Statement::If {
                 condition: self.turns.into(),
-                then: self.turn(kernels.values().any(Kernel::takes_steps)),
+                then: self.turn(kernels.values().any(Function::takes_steps)),
                 otherwise: vec![assign(self.position, self.behind.into())],
             },
         ]
@@ -228,10 +228,10 @@ impl Walk {
 
     /// Fetches the operands of the next run into the other slot, runs the kernel, and passes over the instructions that are the
     /// kernel's own.
-    fn run(&self, kernels: &Arena<KernelId, Kernel>) -> Block {
+    fn run(&self, kernels: &Arena<KernelId, Function>) -> Block {
         let other = binary(BinaryOp::Subtract, Expression::i32(self.held as i32), self.slot.into());
         let (mut behind, mut within_reach): (Expression, Expression) = (self.next.into(), self.next.into());
-        if kernels.values().any(Kernel::owns_instructions) {
+        if kernels.values().any(Function::owns_instructions) {
             // What is not within reach is read when its chunk is entered.
             let most = Expression::i32(CHUNK_INSTRUCTIONS as i32 - 1);
             within_reach = binary(BinaryOp::Add, within_reach, binary(BinaryOp::Minimum, self.word(3), most));

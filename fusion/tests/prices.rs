@@ -29,6 +29,7 @@ use warpweave_graph::program::text::parse;
 use warpweave_graph::text::Tensors;
 use warpweave_graph::views::{inline_views, place_concats};
 use warpweave_plan::body::GroupBody;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::tile::ScheduleParams;
 
 fn estimate() -> EstimatedCost {
@@ -41,15 +42,20 @@ fn body(program: &str) -> Arc<GroupBody> {
     let (program, layouts) = place_concats(&inline_views(&program));
     let mut groups = partition(&program, &layouts, &estimate(), FusionLevel::Register).groups;
     assert_eq!(groups.len(), 1);
-    groups.remove(0).body
+    Arc::clone(groups.remove(0).kernel.shared_body())
 }
 
 fn params(text: &str) -> ScheduleParams {
     text.parse().expect("parameters")
 }
 
+/// The only group of a program under these parameters.
+fn kernel(program: &str, under: &str) -> Kernel {
+    Kernel::of(body(program), params(under)).expect("the template computes it")
+}
+
 /// Cycles of a tile.
 fn cycles(program: &str, under: &str) -> f64 {
     let cost = estimate();
-    cost.task_microseconds(&body(program), &params(under)) * cost.arch.cycles_per_microsecond.value
+    cost.task_microseconds(&kernel(program, under)) * cost.arch.cycles_per_microsecond.value
 }

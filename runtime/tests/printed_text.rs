@@ -10,7 +10,7 @@ mod sample;
 use std::time::Duration;
 
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Builtin, Entry, Expression, Kernel, KernelId, MemoryType, MixedEntries, Program, Statement,
+    BinaryOp, Builtin, Entry, Expression, Function, KernelId, MemoryType, MixedEntries, Program, Statement,
 };
 use warpweave_codegen::print::cuda;
 use warpweave_codegen::verify::verify;
@@ -185,7 +185,7 @@ fn a_kernel_of_many_operands_is_a_node_and_is_called() {
     let index =
         Expression::binary(BinaryOp::Add, Expression::Operand(LAST as u32), Expression::Builtin(Builtin::Thread));
     let body = vec![Statement::StoreGlobal { memory: MemoryType::F32, index, values: vec![value] }];
-    let kernels = Arena::from_iter([Kernel { body, ..Kernel::default() }]);
+    let kernels = Arena::from_iter([Function { body, ..Function::default() }]);
     let kernel = KernelId::from_index(0);
     let nodes = [(kernel, nodes::entry(kernel, &kernels))].into();
     let entry = Entry::Mixed(MixedEntries { persistent: persistent::entry(&kernels), nodes });

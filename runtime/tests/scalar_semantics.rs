@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use warpweave_codegen::kernel_ir::expression::{BinaryOp, Builtin, Constant, Expression, ScalarType, UnaryOp};
-use warpweave_codegen::kernel_ir::{Entry, Kernel, Program};
+use warpweave_codegen::kernel_ir::{Entry, Function, Program};
 use warpweave_codegen::kernel_ir::{GlobalSpace, MemoryType, Place, Statement, Width};
 use warpweave_codegen::print::cuda;
 use warpweave_graph::arena::Arena;
@@ -42,7 +42,7 @@ struct Case {
 
 /// The values that `cases` have on the host, run as one thread's program with all inputs from memory.
 fn run(cases: &[Case]) -> Vec<[u8; 8]> {
-    let mut entry = Kernel::default();
+    let mut entry = Function::default();
     let mut arena = Vec::new();
     let mut body = Vec::new();
     let mut outputs = Vec::new();

@@ -27,12 +27,13 @@ impl OptimizerTraffic {
         let next: BTreeSet<TensorId> = memory.states.iter().map(|state| root(&state.next)).collect();
         let states: BTreeMap<TensorId, u64> =
             memory.states.iter().map(|state| (root(&state.tensor), memory.tensors[state.tensor].bytes())).collect();
-        let updates = |operator: &&ROperator| operator.body.outputs.iter().any(|output| next.contains(&root(output)));
+        let updates =
+            |operator: &&ROperator| operator.kernel.body().outputs.iter().any(|output| next.contains(&root(output)));
         let mut gradients: BTreeMap<TensorId, u64> = BTreeMap::new();
         let mut bytes = 0;
         for operator in plan.operators().values().filter(updates) {
-            let reduces = operator.body.reductions().next().is_some();
-            for operand in &operator.body.operands {
+            let reduces = operator.kernel.body().reductions().next().is_some();
+            for operand in &operator.kernel.body().operands {
                 let own = memory.tensors[*operand].bytes();
                 if states.contains_key(&root(operand)) {
                     bytes += own;
@@ -41,7 +42,8 @@ impl OptimizerTraffic {
                     gradients.insert(*operand, own);
                 }
             }
-            let outputs = operator.body.outputs.iter().filter(|output| !reduces || next.contains(&root(output)));
+            let outputs =
+                operator.kernel.body().outputs.iter().filter(|output| !reduces || next.contains(&root(output)));
             bytes += outputs.map(|output| memory.tensors[*output].bytes()).sum::<u64>();
         }
         let moved_bytes = memory.state_moves().iter().map(|StateMove { bytes, .. }| 2 * bytes).sum();

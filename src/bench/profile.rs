@@ -119,10 +119,10 @@ pub fn profile(plan: &ExecutionPlan, estimator: &Estimator) -> PlanProfile {
         .operators()
         .values()
         .map(|operator| {
-            let bytes = moved_bytes(&operator.body, |tensor| &memory.tensors[tensor].ty);
+            let bytes = moved_bytes(operator.kernel.body(), |tensor| &memory.tensors[tensor].ty);
             let tasks = operator.tasks();
             let estimated_seconds = estimator.seconds(tasks, plan.units(), operator.task_microseconds, bytes);
-            GroupProfile { operations: operator.body.operations(), bytes, tasks, estimated_seconds }
+            GroupProfile { operations: operator.kernel.body().operations(), bytes, tasks, estimated_seconds }
         })
         .collect();
     PlanProfile {

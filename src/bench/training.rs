@@ -143,7 +143,7 @@ fn advance_microseconds(memory: &MemoryPlan, costs: &SyncCosts, arch: &GpuArch) 
 fn phase_of(operator: &ROperator, names: &Names) -> Phase {
     let phases: BTreeSet<Phase> =
         operator.origins.iter().filter_map(|&origin| Some(names.origins.get(origin)?.phase)).collect();
-    let reduces = operator.body.reductions().next().is_some();
+    let reduces = operator.kernel.body().reductions().next().is_some();
     match phases.last().copied().unwrap_or_default() {
         Phase::Optimizer if reduces && phases.contains(&Phase::Backward) => Phase::Backward,
         phase => phase,
@@ -165,9 +165,9 @@ fn phases(plan: &ExecutionPlan, run: &Simulation, program: &TensorProgram) -> Ve
     path.iter().filter_map(|&(unit, at)| time(unit, at)).for_each(|(phase, time)| critical[phase] += time);
     let (mut sums, mut products) = ([0; Phase::ALL.len()], [0; Phase::ALL.len()]);
     for operator in operators.values() {
-        let (phase, count) = (phase_of(operator, &program.names) as usize, operator.body.multiply_adds());
+        let (phase, count) = (phase_of(operator, &program.names) as usize, operator.kernel.body().multiply_adds());
         sums[phase] += count;
-        products[phase] += if is_product(operator.params.template) { count } else { 0 };
+        products[phase] += if is_product(*operator.kernel.template()) { count } else { 0 };
     }
     let part = |time: f64, whole: f64| if whole > 0.0 { time / whole } else { 0.0 };
     let whole: f64 = busy.iter().sum();

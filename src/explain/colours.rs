@@ -23,7 +23,7 @@ pub fn colours(operators: &Arena<OperatorId, ROperator>, memory: &MemoryPlan) ->
             let buffer = memory.tensors[*tensor].buffer.filter(|buffer| buffer.space == BufferSpace::Weights);
             buffer.map(|buffer| (buffer.bytes, std::cmp::Reverse(*tensor)))
         };
-        if let Some((_, std::cmp::Reverse(weights))) = operator.body.operands.iter().filter_map(bytes).max() {
+        if let Some((_, std::cmp::Reverse(weights))) = operator.kernel.body().operands.iter().filter_map(bytes).max() {
             families.entry(weights).or_default().push(id);
         }
     }

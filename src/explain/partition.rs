@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use warpweave_fusion::cost::PricedKernel;
 use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::cost::bound::group::group_bound;
 use warpweave_fusion::cost::bound::{BoundMode, PerformanceUpperBound};
@@ -12,7 +13,6 @@ use warpweave_fusion::partition::search::neighbours::Neighbour;
 use warpweave_fusion::partition::search::{FusionLevel, Partition, SearchEnd};
 use warpweave_fusion::template::contraction::split;
 use warpweave_plan::plan::EdgeKind;
-use warpweave_plan::template::tile::ScheduleParams;
 
 use crate::compiler::{CompileOptions, Prepared};
 use crate::search_limit::SearchLimit;
@@ -42,7 +42,7 @@ pub struct ExplainedGroup {
     /// Its recorded time.
     pub timing: Option<Timing>,
     /// The next cheapest parameters with their microseconds, recorded or estimated.
-    pub runners_up: Vec<(ScheduleParams, f64)>,
+    pub runners_up: Vec<PricedKernel>,
     /// The groups around it.
     pub neighbours: Vec<Neighbour>,
 }
@@ -83,12 +83,12 @@ pub fn group(
 ) -> ExplainedGroup {
     let CompileOptions { cost, fusion, .. } = options;
     let own = &partition.groups[position];
-    let bound = group_bound(&own.body, &own.params.clone().in_one_part(), arch, BoundMode::Corrected);
-    let mut others = cost.ranked(&prepared.program, &own.body);
-    others.retain(|(params, _)| *params != own.params);
+    let bound = group_bound(&own.kernel.in_one_part(), arch, BoundMode::Corrected);
+    let mut others = cost.ranked(&prepared.program, own.kernel.shared_body());
+    others.retain(|priced| priced.kernel.params() != own.kernel.params());
     others.truncate(RUNNERS_UP);
     let neighbours =
         neighbours::neighbours(&prepared.program, &prepared.layouts, &**cost, *fusion, partition, position);
-    let timing = cost.timing(&own.body, &own.params);
+    let timing = cost.timing(&own.kernel);
     ExplainedGroup { bound, timing, runners_up: others, neighbours }
 }

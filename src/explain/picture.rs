@@ -60,14 +60,14 @@ pub fn picture(title: &str, program: &TensorProgram, partition: &Partition) -> S
             "<g><title>group {position}: {}; {}</title><rect class=\"group\" x=\"{x:.0}\" y=\"{y:.0}\" width=\"{}\" \
              height=\"{}\" rx=\"4\" fill=\"{}\"/><text class=\"ink\" x=\"{:.0}\" y=\"{:.0}\">{position} · {}</text>\
              <text class=\"ink\" x=\"{:.0}\" y=\"{:.0}\">{} statements · {:.1} µs</text></g>",
-            escape(&group.params.to_string()),
+            escape(&group.kernel.params().to_string()),
             escape(&members.join(" ")),
             BOX.0,
             BOX.1,
-            colour(group.params.rules().name()),
+            colour(group.kernel.rules().name()),
             x + 6.0,
             y + 14.0,
-            group.params.rules().name(),
+            group.kernel.rules().name(),
             x + 6.0,
             y + 27.0,
             members.len(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use warpweave_fusion::cost::PricedKernel;
 use warpweave_fusion::cost::estimate::EstimatedCost;
 use warpweave_fusion::partition::search::FusionGroup;
 use warpweave_fusion::schedule::options::PlanOptions;
@@ -78,7 +79,7 @@ pub fn rejected(
         for price in priced.kernels {
             match price.priced {
                 Some(priced) => found.kernels.push(RejectedKernel {
-                    params: operators[price.operator].params.clone(),
+                    params: operators[price.operator].kernel.params().clone(),
                     searched: price.searched,
                     priced,
                 }),
@@ -92,10 +93,12 @@ pub fn rejected(
 /// The groups that compute different things, each with every candidate that it did not become.
 fn rejected_candidates(program: &TensorProgram, groups: &[FusionGroup], cost: &EstimatedCost) -> Vec<FusionGroup> {
     let distinct: BTreeMap<Signature, &FusionGroup> =
-        groups.iter().map(|group| (Signature::of(&group.body), group)).collect();
+        groups.iter().map(|group| (Signature::of(group.kernel.body()), group)).collect();
     let of_group = |group: &&FusionGroup| {
-        let others = cost.choices(program, &group.body).into_iter().filter(|(params, _)| *params != group.params);
-        let candidate = |(params, microseconds)| FusionGroup { params, microseconds, ..FusionGroup::clone(group) };
+        let choices = cost.choices(program, group.kernel.shared_body()).into_iter();
+        let others = choices.filter(|priced| priced.kernel.params() != group.kernel.params());
+        let candidate =
+            |PricedKernel { kernel, microseconds }| FusionGroup { kernel, microseconds, ..FusionGroup::clone(group) };
         others.map(candidate).collect::<Vec<_>>()
     };
     distinct.values().flat_map(of_group).collect()

@@ -56,7 +56,7 @@ pub fn timeline(name: &str, plan: &ExecutionPlan, names: &Names, run: &Simulatio
     for (operator, path) in paths(run, row) {
         let planned = &operators[operator];
         let about = names.labelled(operator, &planned.origins);
-        let about = escape(&format!("{about}: {}, {} rTasks", planned.params, planned.tasks()));
+        let about = escape(&format!("{about}: {}, {} rTasks", planned.kernel, planned.tasks()));
         let _ = writeln!(svg, "<path fill=\"{}\" d=\"{path}\"><title>{about}</title></path>", colours[operator]);
     }
     svg.push_str("</svg>\n");

@@ -51,7 +51,7 @@ pub fn trace(operators: &Arena<OperatorId, ROperator>, names: &Names, simulation
 fn describe(operators: &Arena<OperatorId, ROperator>, instruction: Instruction) -> (String, &'static str, String) {
     match instruction {
         Instruction::Run(task) => {
-            let params = operators[task.operator].params.to_string();
+            let params = operators[task.operator].kernel.params().to_string();
             (format!("{}.{}", task.operator, task.tile), "run", params)
         }
         Instruction::Hold(task) => (format!("hold {}.{}", task.operator, task.tile), "hold", String::new()),

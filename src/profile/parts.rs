@@ -54,7 +54,7 @@ impl Profile {
     /// The rOperators of each template, by its name.
     pub fn templates(&self) -> BTreeMap<&'static str, PartTimes> {
         let operators = &self.plan.persistent().operators;
-        self.grouped(|operator| Some(operators[operator].params.rules().name()))
+        self.grouped(|operator| Some(operators[operator].kernel.rules().name()))
     }
 
     /// The rOperators of each kernel, by its number in the program; none on the host, which has no kernels.

@@ -130,7 +130,7 @@ impl<'a> DeviceMeasure<'a> {
             Err(error) => return Ok(Outcome::NoKernel { reason: error.to_string() }),
         };
         let mut session = self.session(&kernel)?;
-        let expected = self.expected(Signature::of(&group.body), &kernel)?;
+        let expected = self.expected(Signature::of(group.kernel.body()), &kernel)?;
         let excess = excess(&session.run(&expected.inputs)?, &expected.outputs);
         if excess > 1.0 {
             return Ok(Outcome::Wrong { excess });

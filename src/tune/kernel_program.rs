@@ -78,12 +78,12 @@ fn alone(whole: &TensorProgram, group: &FusionGroup) -> (TensorProgram, FusionGr
         known.insert(statement.output, output);
         alone.statements.push(Statement { operands, output, ..statement.clone() });
     }
-    let mut body = GroupBody::clone(&group.body);
+    let mut body = GroupBody::clone(group.kernel.body());
     body.operands.iter_mut().for_each(|tensor| *tensor = outside(whole, &mut alone, &mut known, *tensor));
     body.outputs.iter_mut().for_each(|tensor| *tensor = known[tensor]);
     alone.outputs.clone_from(&body.outputs);
     let statements: BTreeSet<StatementId> = alone.statements.ids().collect();
-    (alone, FusionGroup { statements, body: body.into(), ..group.clone() })
+    (alone, FusionGroup { statements, kernel: group.kernel.with_body(body), ..group.clone() })
 }
 
 /// The tensor in the program alone that stands for one of the whole: the one that is known, else a constant or an input.

@@ -12,6 +12,7 @@ pub use device::{DeviceMeasure, excess};
 pub use kernel_program::KernelProgram;
 pub use work::{Untimed, untimed};
 
+use warpweave_fusion::cost::PricedKernel;
 use warpweave_fusion::cost::timings::{Machine, TimedKernel, Timing, Timings};
 use warpweave_fusion::partition::search::FusionGroup;
 use warpweave_plan::template::tile::ScheduleParams;
@@ -103,20 +104,23 @@ fn halve(
     let mut measured = Vec::with_capacity(left.len());
     let mut runs = FIRST_RUNS;
     while !left.is_empty() {
-        let mut timed: Vec<(ScheduleParams, Timing)> = Vec::with_capacity(left.len());
-        for (params, estimated) in left {
-            let kernel = FusionGroup { params: params.clone(), ..untimed.group.clone() };
-            match measure.measure(&kernel, runs)? {
+        let mut timed: Vec<(PricedKernel, f64)> = Vec::with_capacity(left.len());
+        for candidate in left {
+            let group = FusionGroup { kernel: candidate.kernel.clone(), ..untimed.group.clone() };
+            match measure.measure(&group, runs)? {
                 Outcome::Time { microseconds } if microseconds.is_finite() && microseconds > 0.0 => {
-                    timed.push((params, Timing { measured: microseconds, estimated }));
+                    timed.push((candidate, microseconds));
                 }
-                outcome => report.refused.push(Refused { params, outcome }),
+                outcome => report.refused.push(Refused { params: candidate.kernel.params().clone(), outcome }),
             }
         }
-        timed.sort_by(|a, b| a.1.measured.total_cmp(&b.1.measured));
+        timed.sort_by(|a, b| a.1.total_cmp(&b.1));
         let kept = if timed.len() == 1 { 0 } else { timed.len().div_ceil(2) };
-        measured.extend(timed.drain(kept..));
-        left = timed.into_iter().map(|(params, timing)| (params, timing.estimated)).collect();
+        let timing = |(PricedKernel { kernel, microseconds }, measured): (PricedKernel, f64)| {
+            (kernel.params().clone(), Timing { measured, estimated: microseconds })
+        };
+        measured.extend(timed.drain(kept..).map(timing));
+        left = timed.into_iter().map(|(candidate, _)| candidate).collect();
         runs = runs.saturating_mul(2);
     }
     Ok(measured)

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use warpweave_frontend::ImportOptions;
 use warpweave_fusion::cost::KernelCost;
+use warpweave_fusion::cost::PricedKernel;
 use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::cost::estimate::EstimatedCost;
 use warpweave_fusion::cost::recorded::RecordedCost;
@@ -43,21 +44,26 @@ fn machine() -> Machine {
     Machine { architecture: architecture(Target::Sm90a), driver: version, compiler: version }
 }
 
-type Kernel = (Signature, ScheduleParams);
+/// What a measurement is of.
+type Measured = (Signature, ScheduleParams);
+
+fn measured(untimed: &Untimed, candidate: &PricedKernel) -> Measured {
+    (untimed.signature.clone(), candidate.kernel.params().clone())
+}
 
 /// A measurement whose times follow from the kernel alone.
 #[derive(Default)]
 struct Fake {
-    runs: BTreeMap<Kernel, Vec<u32>>,
-    wrong: BTreeSet<Kernel>,
+    runs: BTreeMap<Measured, Vec<u32>>,
+    wrong: BTreeSet<Measured>,
 }
 
-fn kernel(group: &FusionGroup) -> Kernel {
-    (Signature::of(&group.body), group.params.clone())
+fn kernel(group: &FusionGroup) -> Measured {
+    (Signature::of(group.kernel.body()), group.kernel.params().clone())
 }
 
 /// Between 1 and 2 microseconds.
-fn time((signature, params): &Kernel) -> f64 {
+fn time((signature, params): &Measured) -> f64 {
     let text: Signature = format!("{signature} {params}").parse().expect("a line is a signature");
     1.0 + (text.hash() >> 11) as f64 / (1u64 << 53) as f64
 }
@@ -75,9 +81,9 @@ impl Measure for Fake {
     }
 }
 
-fn kernels(work: &[Untimed]) -> Vec<Kernel> {
-    let of_group = |untimed: &Untimed| -> Vec<Kernel> {
-        untimed.candidates.iter().map(|(params, _)| (untimed.signature.clone(), params.clone())).collect()
+fn kernels(work: &[Untimed]) -> Vec<Measured> {
+    let of_group = |untimed: &Untimed| -> Vec<Measured> {
+        untimed.candidates.iter().map(|candidate| measured(untimed, candidate)).collect()
     };
     work.iter().flat_map(of_group).collect()
 }
@@ -102,17 +108,15 @@ fn halving_finds_the_fastest_and_measures_it_most() {
     assert_eq!(timings.records.len(), report.recorded);
     let recorded = RecordedCost::new(&timings, &machine().architecture, estimate()).expect("there are records");
     for untimed in &work {
-        let times = untimed.candidates.iter().map(|(params, _)| (untimed.signature.clone(), params.clone()));
+        let times = untimed.candidates.iter().map(|candidate| measured(untimed, candidate));
         let fastest = times.min_by(|a, b| time(a).total_cmp(&time(b))).expect("there are candidates");
-        let best = recorded.best(&prepared.program, &untimed.group.body).expect("there is a kernel");
-        assert_eq!(best.0, fastest.1);
+        let best = recorded.best(&prepared.program, untimed.group.kernel.shared_body()).expect("there is a kernel");
+        assert_eq!(*best.kernel.params(), fastest.1);
         let doublings = usize::BITS - (untimed.candidates.len() - 1).leading_zeros();
         let expected: Vec<u32> = (0..=doublings).map(|round| FIRST_RUNS << round).collect();
         assert_eq!(fake.runs[&fastest], expected, "{} candidates", untimed.candidates.len());
-        let once = untimed
-            .candidates
-            .iter()
-            .filter(|(params, _)| fake.runs[&(untimed.signature.clone(), params.clone())] == [FIRST_RUNS]);
+        let once =
+            untimed.candidates.iter().filter(|candidate| fake.runs[&measured(untimed, candidate)] == [FIRST_RUNS]);
         let slower = if expected.len() == 1 { 1 } else { untimed.candidates.len() / 2 };
         assert_eq!(once.count(), slower);
     }
@@ -124,8 +128,8 @@ fn a_resumed_tuning_measures_nothing_twice() {
     let mut timings = Timings::default();
     let work =
         |timings: &Timings| untimed(&prepared.program, [&partition, &partition], &estimate(), timings, &machine());
-    let all: BTreeSet<Kernel> = kernels(&work(&timings)).into_iter().collect();
-    let mut seen: BTreeSet<Kernel> = BTreeSet::new();
+    let all: BTreeSet<Measured> = kernels(&work(&timings)).into_iter().collect();
+    let mut seen: BTreeSet<Measured> = BTreeSet::new();
     for _ in 0..100 {
         let left = work(&timings);
         if left.is_empty() {
@@ -152,18 +156,18 @@ fn what_is_wrong_is_refused() {
     let work = untimed(&prepared.program, [&partition], &estimate(), &timings, &machine());
     // The fastest of every group gives wrong values.
     let fastest = |untimed: &Untimed| {
-        let kernels = untimed.candidates.iter().map(|(params, _)| (untimed.signature.clone(), params.clone()));
+        let kernels = untimed.candidates.iter().map(|candidate| measured(untimed, candidate));
         kernels.min_by(|a, b| time(a).total_cmp(&time(b)))
     };
-    let wrong: BTreeSet<Kernel> = work.iter().filter_map(fastest).collect();
+    let wrong: BTreeSet<Measured> = work.iter().filter_map(fastest).collect();
     let mut fake = Fake { wrong: wrong.clone(), ..Fake::default() };
     let report = run(&work, &mut timings, &mut fake, usize::MAX);
     let refused: BTreeSet<ScheduleParams> = report.refused.iter().map(|refused| refused.params.clone()).collect();
     assert_eq!(refused, wrong.iter().map(|(_, params)| params.clone()).collect());
     assert!(report.refused.iter().all(|Refused { outcome, .. }| *outcome == Outcome::Wrong { excess: 7.0 }));
-    let recorded: BTreeSet<Kernel> =
+    let recorded: BTreeSet<Measured> =
         timings.records.into_keys().map(|kernel| (kernel.signature, kernel.params)).collect();
-    let right: BTreeSet<Kernel> = kernels(&work).into_iter().filter(|kernel| !wrong.contains(kernel)).collect();
+    let right: BTreeSet<Measured> = kernels(&work).into_iter().filter(|kernel| !wrong.contains(kernel)).collect();
     assert_eq!(recorded, right);
 }
 
@@ -194,8 +198,8 @@ fn every_group_runs_alone_and_gives_the_same_values() {
         let work = untimed(&prepared.program, [&partition], &estimate(), &Timings::default(), &machine());
         for untimed in &work {
             let (first, last) = (untimed.candidates.first(), untimed.candidates.last());
-            for (params, _) in first.into_iter().chain(last) {
-                let group = FusionGroup { params: params.clone(), ..untimed.group.clone() };
+            for candidate in first.into_iter().chain(last) {
+                let group = FusionGroup { kernel: candidate.kernel.clone(), ..untimed.group.clone() };
                 check_alone(&prepared, &group);
             }
         }
@@ -213,7 +217,7 @@ fn check_alone(prepared: &Prepared, group: &FusionGroup) {
     let session = open_kernels(kernels, weights, Device::Emulator, &OpenOptions::default());
     let found = session.expect("the emulator takes it").run(&inputs).expect("it runs");
     let right = excess(&found, &expected);
-    assert!(right <= 1.0, "{}: {right}\n{}", group.params, group.body);
+    assert!(right <= 1.0, "{}: {right}\n{}", group.kernel.params(), group.kernel.body());
     let moved = |tensor: &Tensor| {
         let elements: Vec<f64> = tensor.to_f64().into_iter().map(|element| element * 1.01 + 1.0).collect();
         Tensor::from_f64(tensor.ty().clone(), &elements)

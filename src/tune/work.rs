@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use warpweave_fusion::cost::PricedKernel;
 use warpweave_fusion::cost::estimate::EstimatedCost;
 use warpweave_fusion::cost::timings::{Machine, TimedKernel, Timings};
 use warpweave_fusion::partition::search::{FusionGroup, Partition};
@@ -12,12 +13,12 @@ use warpweave_plan::template::tile::ScheduleParams;
 /// A group and its kernels without a time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Untimed {
-    /// The group, with any parameters.
+    /// The group, with any kernel.
     pub group: FusionGroup,
     /// What it computes.
     pub signature: Signature,
-    /// Parameters without a time, with estimated microseconds; not empty.
-    pub candidates: Vec<(ScheduleParams, f64)>,
+    /// Kernels without a time, at their estimates; not empty.
+    pub candidates: Vec<PricedKernel>,
 }
 
 /// The kernels that the groups of partitions may have and that were not measured on a machine, equal groups once. The
@@ -31,7 +32,7 @@ pub fn untimed<'p>(
 ) -> Vec<Untimed> {
     let mut groups: BTreeMap<Signature, (f64, FusionGroup)> = BTreeMap::new();
     for group in partitions.into_iter().flat_map(|partition| &partition.groups) {
-        let known = groups.entry(Signature::of(&group.body)).or_insert_with(|| (0.0, group.clone()));
+        let known = groups.entry(Signature::of(group.kernel.body())).or_insert_with(|| (0.0, group.clone()));
         known.0 += group.microseconds;
     }
     let mut groups: Vec<(Signature, (f64, FusionGroup))> = groups.into_iter().collect();
@@ -41,8 +42,10 @@ pub fn untimed<'p>(
             let (machine, signature, params) = (machine.clone(), signature.clone(), params.clone());
             timings.records.contains_key(&TimedKernel { machine, signature, params })
         };
-        let mut candidates = estimate.choices(program, &group.body);
-        candidates.retain(|(params, estimated)| estimated.is_finite() && *estimated > 0.0 && !has_time(params));
+        let mut candidates = estimate.choices(program, group.kernel.shared_body());
+        candidates.retain(|PricedKernel { kernel, microseconds }| {
+            microseconds.is_finite() && *microseconds > 0.0 && !has_time(kernel.params())
+        });
         (!candidates.is_empty()).then_some(Untimed { group, signature, candidates })
     };
     groups.into_iter().filter_map(of_group).collect()

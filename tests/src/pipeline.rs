@@ -1,6 +1,8 @@
 //! The compiler's stages one by one, with a hand on the parameters.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use warpweave::plan::kernel::Kernel;
 use warpweave::plan::verify::verify;
 
 use warpweave::codegen::lower::{LoweredProgram, lower};
@@ -44,7 +46,7 @@ pub fn compile_with(
     program: &TensorProgram,
     units: usize,
     level: FusionLevel,
-    choose: impl Fn(&GroupBody) -> Option<ScheduleParams>,
+    choose: impl Fn(&Arc<GroupBody>) -> Option<ScheduleParams>,
 ) -> Compiled {
     compile_chosen(program, level, &PlanOptions::new(units), choose)
 }
@@ -55,7 +57,7 @@ pub fn compile_chosen(
     program: &TensorProgram,
     level: FusionLevel,
     options: &PlanOptions,
-    choose: impl Fn(&GroupBody) -> Option<ScheduleParams>,
+    choose: impl Fn(&Arc<GroupBody>) -> Option<ScheduleParams>,
 ) -> Compiled {
     let (program, plan) = plan_chosen(program, level, options, choose);
     verified(program, plan)
@@ -67,14 +69,15 @@ pub fn compile_chosen(
 pub fn compile_staged(
     program: &TensorProgram,
     units: usize,
-    choose: impl FnOnce(&GroupBody) -> Option<ScheduleParams>,
+    choose: impl FnOnce(&Arc<GroupBody>) -> Option<ScheduleParams>,
 ) -> Option<Compiled> {
     let (program, layouts) = prepare(program);
     let statements: BTreeSet<StatementId> = program.statements.ids().collect();
-    let body = merge_axes(&build_staged(&program, &Uses::new(&program), &statements)?, &layouts);
+    let body = Arc::new(merge_axes(&build_staged(&program, &Uses::new(&program), &statements)?, &layouts));
     let params = choose(&body)?;
+    let kernel = Kernel::unchecked(body, params);
     let origins = program.origins_of(&statements);
-    let group = FusionGroup { statements, body: body.into(), params, microseconds: 1.0, origins };
+    let group = FusionGroup { statements, kernel, microseconds: 1.0, origins };
     let partition = Partition { groups: vec![group] };
     let plan = warpweave::fusion::schedule::choice::plan(
         &program,
@@ -131,8 +134,8 @@ fn verified(program: TensorProgram, plan: ExecutionPlan) -> Compiled {
 #[track_caller]
 fn check_shared_memory(plan: &Verified, lowered: &LoweredProgram) {
     let most = |operator: &ROperator| {
-        let boxes = matches!(operator.params.template, Template::Contraction(_)).then_some(BOX_BYTES);
-        operator.params.rules().shared_bytes(&operator.body, &operator.params) + boxes.unwrap_or(0)
+        let boxes = matches!(*operator.kernel.template(), Template::Contraction(_)).then_some(BOX_BYTES);
+        operator.kernel.rules().shared_bytes(&operator.kernel) + boxes.unwrap_or(0)
     };
     let most = plan.plan().operators().values().map(most).max().unwrap_or(0);
     let needed = lowered.program.kernels.values().map(|kernel| kernel.shared_bytes() as usize).max().unwrap_or(0);
@@ -149,7 +152,7 @@ pub fn plan_with(
     program: &TensorProgram,
     units: usize,
     level: FusionLevel,
-    choose: impl Fn(&GroupBody) -> Option<ScheduleParams>,
+    choose: impl Fn(&Arc<GroupBody>) -> Option<ScheduleParams>,
 ) -> (TensorProgram, ExecutionPlan) {
     plan_chosen(program, level, &PlanOptions::new(units), choose)
 }
@@ -159,14 +162,14 @@ pub fn plan_chosen(
     program: &TensorProgram,
     level: FusionLevel,
     options: &PlanOptions,
-    choose: impl Fn(&GroupBody) -> Option<ScheduleParams>,
+    choose: impl Fn(&Arc<GroupBody>) -> Option<ScheduleParams>,
 ) -> (TensorProgram, ExecutionPlan) {
     let (program, layouts) = prepare(program);
     let cost = EstimatedCost { arch: GpuArch::h200() };
     let mut partition = partition(&program, &layouts, &cost, level);
     for group in &mut partition.groups {
-        if let Some(params) = choose(&group.body) {
-            group.params = params;
+        if let Some(params) = choose(group.kernel.shared_body()) {
+            group.kernel = group.kernel.with_params(params);
         }
     }
     let plan = warpweave::fusion::schedule::choice::plan_with(&program, &layouts, &partition, &cost, options).plan;

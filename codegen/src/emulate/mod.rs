@@ -36,7 +36,7 @@ use thiserror::Error;
 use warpweave_graph::arena::Id;
 use warpweave_plan::tables::{INSTRUCTION_WORDS, Launch, NodeLaunch, OPCODE_SIGNAL, StreamLaunch, Tables};
 
-use crate::kernel_ir::{Body, Kernel, KernelId, Program, WARP_SIZE};
+use crate::kernel_ir::{Body, Function, KernelId, Program, WARP_SIZE};
 use crate::verify::{self, Violation as IrViolation};
 
 pub use options::{Control, LaunchOptions, UnorderedValue};
@@ -102,7 +102,7 @@ impl<'a> Device<'a> {
         if !violations.is_empty() {
             return Err(PrepareError::Malformed(violations));
         }
-        let kept = |kernel: &Kernel| kernel.kept.map_or(0, |kept| emulated_words(&kernel.shared[kept]));
+        let kept = |kernel: &Function| kernel.kept.map_or(0, |kept| emulated_words(&kernel.shared[kept]));
         let resident_words = program.kernels.values().map(kept).max().unwrap_or(0);
         let bases = SharedBases { kept: 0, own: resident_words, own_bytes: program.resident_bytes() };
         let mut kernels = Vec::new();

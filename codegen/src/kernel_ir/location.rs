@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::ids::KernelId;
-use super::program::{Kernel, Program};
+use super::program::{Function, Program};
 use super::statement::Statement;
 
 /// One of the bodies of a program.
@@ -50,12 +50,12 @@ impl fmt::Display for Location {
 
 impl Program {
     /// All bodies: the entries, then the kernels in order.
-    pub fn bodies(&self) -> impl Iterator<Item = (Body, &Kernel)> {
+    pub fn bodies(&self) -> impl Iterator<Item = (Body, &Function)> {
         self.entries().into_iter().chain(self.kernels.iter().map(|(id, k)| (Body::Kernel(id), k)))
     }
 
     /// The entry that walks streams, then those of the nodes in the order of their kernels.
-    pub fn entries(&self) -> Vec<(Body, &Kernel)> {
+    pub fn entries(&self) -> Vec<(Body, &Function)> {
         let persistent = self.entry.persistent().map(|entry| (Body::Entry, entry));
         let nodes = self.entry.nodes().into_iter().map(|(id, node)| (Body::Node(id), node));
         persistent.into_iter().chain(nodes).collect()

@@ -1,6 +1,6 @@
 //! The thread-level intermediate representation of rKernels and of the persistent program.
 //!
-//! A [`Program`] is a set of [`Kernel`] bodies and what is launched. That is one entry body of a persistent program, an
+//! A [`Program`] is a set of [`Function`] bodies and what is launched. That is one entry body of a persistent program, an
 //! entry body a kernel for the nodes of a graph, or both. The entry body of a persistent program walks the block's
 //! instruction stream and calls kernels. Every thread of every block runs the entry. The emulator defines what each
 //! node means, the printer writes it as CUDA.
@@ -35,5 +35,5 @@ pub use memory::{
     ControlWord, FETCHED_WORDS, GlobalSpace, MemoryOrder, MemoryType, ShuffleMode, SpecialRegister, Table, WARP_SIZE,
     Width,
 };
-pub use program::{Entry, Kernel, LAUNCH_BYTES, MixedEntries, Program, RegisterArray, SharedArray};
+pub use program::{Entry, Function, LAUNCH_BYTES, MixedEntries, Program, RegisterArray, SharedArray};
 pub use statement::{Block, CallOperands, CallWaits, Place, Statement};

@@ -38,9 +38,9 @@ impl SharedArray {
     }
 }
 
-/// A body: declarations and statements. Both the kernels and the entry of a program are bodies.
+/// A function of a program: declarations and statements. Its kernels and its entries are functions.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-pub struct Kernel {
+pub struct Function {
     /// Scalar variables.
     pub locals: Arena<LocalId, ScalarType>,
     /// Register arrays.
@@ -54,7 +54,7 @@ pub struct Kernel {
     pub body: Block,
 }
 
-impl Kernel {
+impl Function {
     /// Whether the kernel does the waits of its calls itself.
     pub fn awaits(&self) -> bool {
         self.body.iter().any(|statement| statement.effects().order == Order::OwnWaits)
@@ -101,10 +101,10 @@ impl Kernel {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Entry {
     /// One cooperative launch, whose every block walks its stream.
-    Persistent(Kernel),
+    Persistent(Function),
     /// Kernel nodes of a graph, one after another: the entry of each kernel, by its id. A node begins with
     /// [`Statement::DependencyWait`](super::Statement::DependencyWait).
-    Nodes(Arena<KernelId, Kernel>),
+    Nodes(Arena<KernelId, Function>),
     /// Both, one after another.
     Mixed(MixedEntries),
 }
@@ -113,14 +113,14 @@ pub enum Entry {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct MixedEntries {
     /// What every persistent segment launches cooperatively, each on streams of its own.
-    pub persistent: Kernel,
+    pub persistent: Function,
     /// The entries of the kernels that are nodes.
-    pub nodes: BTreeMap<KernelId, Kernel>,
+    pub nodes: BTreeMap<KernelId, Function>,
 }
 
 impl Entry {
     /// What walks streams, if anything does.
-    pub fn persistent(&self) -> Option<&Kernel> {
+    pub fn persistent(&self) -> Option<&Function> {
         match self {
             Self::Persistent(entry) => Some(entry),
             Self::Nodes(_) => None,
@@ -129,7 +129,7 @@ impl Entry {
     }
 
     /// What walks streams, if anything does.
-    pub fn persistent_mut(&mut self) -> Option<&mut Kernel> {
+    pub fn persistent_mut(&mut self) -> Option<&mut Function> {
         match self {
             Self::Persistent(entry) => Some(entry),
             Self::Nodes(_) => None,
@@ -138,7 +138,7 @@ impl Entry {
     }
 
     /// The entries of kernels that are nodes, in the order of the kernels.
-    pub fn nodes(&self) -> Vec<(KernelId, &Kernel)> {
+    pub fn nodes(&self) -> Vec<(KernelId, &Function)> {
         match self {
             Self::Persistent(_) => Vec::new(),
             Self::Nodes(nodes) => nodes.iter().collect(),
@@ -165,7 +165,7 @@ pub struct Program {
     /// Threads of each block; a multiple of [`WARP_SIZE`](super::WARP_SIZE).
     pub threads: u32,
     /// The deduplicated rKernel bodies.
-    pub kernels: Arena<KernelId, Kernel>,
+    pub kernels: Arena<KernelId, Function>,
     /// What every block runs.
     pub entry: Entry,
 }
@@ -173,7 +173,7 @@ pub struct Program {
 impl Program {
     /// Shared-memory bytes that a block needs: the maximum over the kernels, what they keep, and the entry's own.
     pub fn shared_bytes(&self) -> u32 {
-        let kernels = self.kernels.values().map(Kernel::shared_bytes).max().unwrap_or(0);
+        let kernels = self.kernels.values().map(Function::shared_bytes).max().unwrap_or(0);
         kernels + self.resident_bytes() + self.entry_shared_bytes()
     }
 
@@ -205,6 +205,6 @@ impl Program {
 
     /// Bytes of the largest kept array: where the kernels' other arrays begin.
     pub fn resident_bytes(&self) -> u32 {
-        self.kernels.values().map(Kernel::resident_bytes).max().unwrap_or(0)
+        self.kernels.values().map(Function::resident_bytes).max().unwrap_or(0)
     }
 }

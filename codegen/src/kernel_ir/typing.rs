@@ -5,7 +5,7 @@ use warpweave_graph::arena::{Arena, Id};
 use super::effects::Needed;
 use super::expression::{BinaryOp, Expression, ScalarType, UnaryOp};
 use super::ids::ArrayId;
-use super::program::Kernel;
+use super::program::Function;
 
 /// The type of `op` on a `scalar`, `None` where it is not defined.
 pub fn unary_result(op: UnaryOp, scalar: ScalarType) -> Option<ScalarType> {
@@ -55,7 +55,7 @@ pub fn binary_result(op: BinaryOp, scalar: ScalarType) -> Option<ScalarType> {
 ///
 /// # Panics
 /// If the expression is not well typed.
-pub fn type_of(kernel: &Kernel, expression: &Expression) -> ScalarType {
+pub fn type_of(kernel: &Function, expression: &Expression) -> ScalarType {
     match expression {
         Expression::Constant(constant) => constant.scalar_type(),
         Expression::Local(local) => kernel.locals[*local],
@@ -97,7 +97,7 @@ pub enum TypeError {
 /// Checks the expressions of a body; what is wrong goes to `report`.
 pub struct Checker<'k, R> {
     /// The body.
-    pub kernel: &'k Kernel,
+    pub kernel: &'k Function,
     /// Takes each error.
     pub report: R,
 }

@@ -3,6 +3,7 @@
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::ElementType;
 use warpweave_plan::body::GroupBody;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::plan::MemoryPlan;
 use warpweave_plan::plan::{BufferSpace, EdgeKind, OperatorId, ROperator};
 use warpweave_plan::template::block::BlockSize;
@@ -12,7 +13,7 @@ use crate::kernel_ir::expression::magic;
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
 use crate::kernel_ir::memory::{GlobalSpace, MemoryOrder, MemoryType};
-use crate::kernel_ir::program::{Kernel, RegisterArray, SharedArray};
+use crate::kernel_ir::program::{Function, RegisterArray, SharedArray};
 use crate::kernel_ir::statement::{Block, Place, Statement};
 use crate::lower::error::LowerError;
 use crate::lower::unsupported::{Unsupported, memory_type};
@@ -33,7 +34,7 @@ pub(crate) struct Emitter<'a> {
     pub(crate) memory: &'a MemoryPlan,
     /// Where the staged values computed so far are.
     pub(crate) staged: Vec<StagedArray>,
-    kernel: Kernel,
+    kernel: Function,
     operands: Vec<i32>,
     /// The operands that are places of elements: their positions, and the roots of the tensors.
     places: Vec<(u32, TensorId)>,
@@ -44,7 +45,7 @@ pub(crate) struct Emitter<'a> {
 
 /// A kernel and its operands.
 pub(crate) struct LoweredKernel {
-    pub(crate) kernel: Kernel,
+    pub(crate) kernel: Function,
     pub(crate) operands: Vec<i32>,
     /// The operands that are places of elements: their positions, and the roots of the tensors.
     pub(crate) places: Vec<(u32, TensorId)>,
@@ -74,7 +75,7 @@ impl<'a> Emitter<'a> {
             operator,
             memory,
             staged: Vec::new(),
-            kernel: Kernel::default(),
+            kernel: Function::default(),
             operands: Vec::new(),
             places: Vec::new(),
             shared_operands: None,
@@ -95,11 +96,15 @@ impl<'a> Emitter<'a> {
 
     /// The size of the kernel's blocks.
     pub(crate) fn block_size(&self) -> BlockSize {
-        self.operator.params.rules().block_size()
+        self.operator.kernel.rules().block_size()
+    }
+
+    pub(crate) fn kernel(&self) -> &'a Kernel {
+        &self.operator.kernel
     }
 
     pub(crate) fn body(&self) -> &'a GroupBody {
-        &self.operator.body
+        self.kernel().body()
     }
 
     pub(crate) fn finish(mut self) -> LoweredKernel {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kernel_ir::expression::{Expression, ScalarType};
 use crate::kernel_ir::ids::LocalId;
-use crate::kernel_ir::program::Kernel;
+use crate::kernel_ir::program::Function;
 use crate::kernel_ir::rewrite::rewrite_expressions;
 use crate::kernel_ir::statement::{Block, Place, Statement};
 
@@ -16,7 +16,7 @@ use crate::kernel_ir::statement::{Block, Place, Statement};
 const MOST_RESIDENT: usize = 24;
 
 /// The kernel with the operands of its loops loaded before them, and those that it uses right after its waits before these.
-pub(crate) fn hoist_operands(mut kernel: Kernel) -> Kernel {
+pub(crate) fn hoist_operands(mut kernel: Function) -> Function {
     let mut body = std::mem::take(&mut kernel.body);
     hoist(&mut body, &mut kernel);
     hoist_before_waits(&mut body, &mut kernel);
@@ -24,7 +24,7 @@ pub(crate) fn hoist_operands(mut kernel: Kernel) -> Kernel {
     kernel
 }
 
-fn hoist_before_waits(body: &mut Block, kernel: &mut Kernel) {
+fn hoist_before_waits(body: &mut Block, kernel: &mut Function) {
     let Some(waits) = body.iter().position(|statement| matches!(statement, Statement::Await { .. })) else { return };
     let is_loop = |statement: &Statement| matches!(statement, Statement::For { unroll: false, .. });
     let after = body.split_off(waits + 1);
@@ -41,7 +41,7 @@ fn hoist_before_waits(body: &mut Block, kernel: &mut Kernel) {
 }
 
 /// Lets a block use variables in the place of operands; what loads them.
-fn keep(used: BTreeSet<u32>, block: &mut Block, kernel: &mut Kernel) -> Block {
+fn keep(used: BTreeSet<u32>, block: &mut Block, kernel: &mut Function) -> Block {
     let kept: BTreeMap<u32, LocalId> =
         used.into_iter().map(|operand| (operand, kernel.locals.push(ScalarType::I32))).collect();
     rewrite_expressions(block, &mut |expression| {
@@ -56,7 +56,7 @@ fn keep(used: BTreeSet<u32>, block: &mut Block, kernel: &mut Kernel) -> Block {
     kept.iter().map(load).collect()
 }
 
-fn hoist(block: &mut Block, kernel: &mut Kernel) {
+fn hoist(block: &mut Block, kernel: &mut Function) {
     let mut found = Block::with_capacity(block.len());
     for mut statement in std::mem::take(block) {
         match &mut statement {
@@ -77,7 +77,7 @@ fn hoist(block: &mut Block, kernel: &mut Kernel) {
 }
 
 /// The operands of a step are loaded at its beginning.
-fn hoist_steps(body: &mut Block, kernel: &mut Kernel) {
+fn hoist_steps(body: &mut Block, kernel: &mut Function) {
     let used = operands(body);
     if used.len() > MOST_RESIDENT {
         return hoist(body, kernel);
@@ -87,7 +87,7 @@ fn hoist_steps(body: &mut Block, kernel: &mut Kernel) {
 }
 
 /// Whether the steps of a kernel load all of their operands at their beginning: others are those of the call.
-pub(crate) fn loads_step_operands(kernel: &Kernel) -> bool {
+pub(crate) fn loads_step_operands(kernel: &Function) -> bool {
     kernel.body.iter().all(|statement| {
         let Statement::Steps { body, .. } = statement else { return true };
         let is_load =

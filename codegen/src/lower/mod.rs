@@ -43,7 +43,7 @@ use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::staged::padded::PaddedBody;
 
 use crate::kernel_ir::ids::KernelId;
-use crate::kernel_ir::program::{Entry, Kernel, MixedEntries, Program};
+use crate::kernel_ir::program::{Entry, Function, MixedEntries, Program};
 use crate::lower::emitter::{Emitter, LoweredKernel};
 use crate::{nodes, persistent};
 
@@ -62,8 +62,8 @@ pub struct LoweredProgram {
 
 /// Lowers every rOperator of a plan; equal bodies become one rKernel, whatever their segments.
 pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
-    let mut kernels: Arena<KernelId, Kernel> = Arena::new();
-    let mut known: HashMap<Kernel, KernelId> = HashMap::new();
+    let mut kernels: Arena<KernelId, Function> = Arena::new();
+    let mut known: HashMap<Function, KernelId> = HashMap::new();
     let mut bindings: Arena<OperatorId, Binding> = Arena::new();
     let mut operands: Vec<i32> = Vec::new();
     let mut relocations: Vec<Relocation> = Vec::new();
@@ -91,7 +91,7 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
         let prologue = if awaits { prefetch::prologue_sides(operator, &plan.memory) } else { Vec::new() };
         let (lowered, shared_operands) = lower_operator(id, operator, &plan.memory, &prologue)?;
         let (kernel, first) = bind(lowered)?;
-        let keep = match operator.params.rules().holds_residents() {
+        let keep = match operator.kernel.rules().holds_residents() {
             true => Some(bind(lower_hold(id, operator, &plan.memory)?)?),
             false => None,
         };
@@ -116,7 +116,7 @@ pub fn lower(plan: &ExecutionPlan) -> Result<LoweredProgram, LowerError> {
 /// The size of the blocks of a program: what each of its kernels has.
 fn block_size(plan: &ExecutionPlan) -> BlockSize {
     let operators = plan.operators();
-    operators.values().map(|operator| operator.params.rules().block_size()).max().unwrap_or_default()
+    operators.values().map(|operator| operator.kernel.rules().block_size()).max().unwrap_or_default()
 }
 
 /// Why rOperators of a plan have no kernels: the first reason of each.
@@ -148,20 +148,21 @@ fn lower_operator(
     memory: &MemoryPlan,
     prologue: &[AxisClass],
 ) -> Result<(LoweredKernel, Option<u32>), LowerError> {
-    let padded = PaddedBody::of(&operator.body);
-    let seen = ROperator { body: padded.body.clone().into_owned().into(), ..operator.clone() };
+    let kernel = &operator.kernel;
+    let padded = PaddedBody::of(kernel.shared_body());
+    let seen = ROperator { kernel: padded.kernel(kernel), ..operator.clone() };
     let mut emitter = Emitter::new(id, &seen, memory);
     if operator.tasks() == 0 {
         return Ok((emitter.finish(), None));
     }
-    match operator.params.template {
+    match *operator.kernel.template() {
         Template::Pointwise(own) => pointwise::emit(&mut emitter, own)?,
         Template::Row(threads) => row::emit(&mut emitter, threads)?,
         Template::WeightStationary => weight_stationary::emit(&mut emitter)?,
         Template::Opaque => opaque::emit(&mut emitter)?,
-        Template::Contraction(shape) => contraction::emit(&mut emitter, shape, prologue, (&operator.body, &padded))?,
-        Template::Staged => staged::emit(&mut emitter, &operator.body, &padded)?,
-        Template::Attention(_) => attention::emit(&mut emitter, &operator.body, &padded)?,
+        Template::Contraction(shape) => contraction::emit(&mut emitter, shape, prologue, (kernel, &padded))?,
+        Template::Staged => staged::emit(&mut emitter, kernel, &padded)?,
+        Template::Attention(_) => attention::emit(&mut emitter, kernel, &padded)?,
     }
     let shared_operands = emitter.shared_operands();
     let lowered = hoisted(emitter.finish());

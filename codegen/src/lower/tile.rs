@@ -26,8 +26,8 @@ impl TileAxes {
     /// Decodes the tile index.
     pub(crate) fn emit(emitter: &mut Emitter) -> Result<Self, LowerError> {
         let extents = emitter.body().tile_extents();
-        let tile = emitter.operator.params.tile.clone();
-        let grid = emitter.operator.params.grid(emitter.body());
+        let tile = emitter.kernel().tile();
+        let grid = emitter.kernel().params().grid(emitter.body());
         let mut origins = vec![None; extents.len()];
         let mut coordinates = vec![None; extents.len()];
         let mut rest = Expression::Tile;
@@ -50,7 +50,7 @@ impl TileAxes {
             let ragged = !extents[axis].is_multiple_of(tile[axis]);
             limits.push(if ragged { Some(emitter.operand(extents[axis] as i64)?) } else { None });
         }
-        Ok(Self { coordinates, origins, limits, extents, tile, runs: None })
+        Ok(Self { coordinates, origins, limits, extents, tile: tile.to_vec(), runs: None })
     }
 
     /// Per axis, the tile's coordinate in the grid; absent where one tile covers the axis.

@@ -5,15 +5,15 @@ use super::types::register;
 use warpweave_plan::tables::HELD_OPERANDS;
 
 use crate::kernel_ir::typing::type_of;
-use crate::kernel_ir::{BinaryOp, Builtin, Constant, Expression, Kernel, LocalId, ScalarType, SharedId, UnaryOp};
+use crate::kernel_ir::{BinaryOp, Builtin, Constant, Expression, Function, LocalId, ScalarType, SharedId, UnaryOp};
 
 /// `expression` as it stands where nothing binds it.
-pub(super) fn expression(kernel: &Kernel, expression: &Expression) -> String {
+pub(super) fn expression(kernel: &Function, expression: &Expression) -> String {
     Printer { kernel }.whole(expression)
 }
 
 /// `index`, of either integer type, as the 64-bit element index of a global access.
-pub(super) fn global_index(kernel: &Kernel, index: &Expression) -> String {
+pub(super) fn global_index(kernel: &Function, index: &Expression) -> String {
     let text = expression(kernel, index);
     match (type_of(kernel, index), index) {
         (ScalarType::I64, _) => text,
@@ -33,7 +33,7 @@ pub(super) fn global_index(kernel: &Kernel, index: &Expression) -> String {
 /// What the variable of no enclosing loop is part of goes to the pointer, so that a compiler that unrolls the loops has one
 /// address and constants to it. Both are signed: one of them may be negative.
 pub(super) fn shared_address(
-    kernel: &Kernel,
+    kernel: &Function,
     array: SharedId,
     index: &Expression,
     counts: &impl Fn(LocalId) -> bool,
@@ -70,7 +70,7 @@ fn collect_addends<'e>(sum: &'e Expression, addends: &mut Vec<&'e Expression>) {
 }
 
 /// The position in a register array: constants are printed without suffix.
-pub(super) fn position(kernel: &Kernel, index: &Expression) -> String {
+pub(super) fn position(kernel: &Function, index: &Expression) -> String {
     match index {
         Expression::Constant(constant) => signed_literal(*constant).expect("an array is indexed by an integer"),
         _ => expression(kernel, index),
@@ -78,12 +78,12 @@ pub(super) fn position(kernel: &Kernel, index: &Expression) -> String {
 }
 
 /// `index` where the signed value is compared.
-pub(super) fn signed(kernel: &Kernel, index: &Expression) -> String {
+pub(super) fn signed(kernel: &Function, index: &Expression) -> String {
     Printer { kernel }.signed(index)
 }
 
 struct Printer<'a> {
-    kernel: &'a Kernel,
+    kernel: &'a Function,
 }
 
 /// An operand: of those that the entry has fetched, or of their table.

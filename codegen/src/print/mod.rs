@@ -23,7 +23,7 @@ use std::fmt::Write;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_plan::tables::node_name;
 
-use crate::kernel_ir::{Body, Entry, Kernel, KernelId, Program, SharedId};
+use crate::kernel_ir::{Body, Entry, Function, KernelId, Program, SharedId};
 use scope::Declarations;
 use takes::{Convention, Takes};
 pub use units::{DeviceUnits, LinkedUnit, UnitSize, device_units, function_name, linked_unit, whole_source};
@@ -34,7 +34,7 @@ pub const ENTRY_NAME: &str = "warpweave_persistent";
 /// The names of a program's entry functions, all with C linkage: the one that walks streams, and that of each kernel as a
 /// node.
 pub fn entry_names(program: &Program) -> Vec<String> {
-    let name = |(body, _): (Body, &Kernel)| match body {
+    let name = |(body, _): (Body, &Function)| match body {
         Body::Node(kernel) => node_name(kernel.index() as u32),
         Body::Entry | Body::Kernel(_) => ENTRY_NAME.to_owned(),
     };
@@ -176,7 +176,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn node(&self, id: KernelId, node: &Kernel) -> String {
+    fn node(&self, id: KernelId, node: &Function) -> String {
         let name = node_name(id.index() as u32);
         let signature = format!("{} {name}(ww_node_arguments arguments)", self.bounds());
         let may_be_aborted = matches!(self.program.entry, Entry::Mixed(_));
@@ -205,7 +205,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn entry(&self, entry: &Kernel) -> String {
+    fn entry(&self, entry: &Function) -> String {
         let signature = format!("{} {ENTRY_NAME}(ww_arguments arguments)", self.bounds());
         function(entry, &Head { prologue: self.abort() + &self.launch(), ..self.head(signature) })
     }
@@ -243,7 +243,7 @@ struct Head<'a> {
 }
 
 /// A body as text.
-fn function(kernel: &Kernel, head: &Head<'_>) -> String {
+fn function(kernel: &Function, head: &Head<'_>) -> String {
     let Head { signature, prologue, takes, convention, threads, registers, resident_bytes, returns, may_be_aborted } =
         head;
     let declarations = Declarations::of(kernel);
@@ -261,7 +261,7 @@ fn function(kernel: &Kernel, head: &Head<'_>) -> String {
 }
 
 /// Scalars by type, then register arrays, then shared arrays at their offsets.
-fn declare(kernel: &Kernel, declarations: &Declarations, resident_bytes: u32) -> String {
+fn declare(kernel: &Function, declarations: &Declarations, resident_bytes: u32) -> String {
     let mut text = String::new();
     let mut by_type = BTreeMap::<_, Vec<String>>::new();
     for local in &declarations.locals {
@@ -284,7 +284,7 @@ fn declare(kernel: &Kernel, declarations: &Declarations, resident_bytes: u32) ->
 
 /// The byte at which a shared array starts in the body's part of shared memory; a multiple of 16. What kernels keep takes the
 /// first `resident_bytes`.
-fn shared_offset(kernel: &Kernel, id: SharedId, resident_bytes: u32) -> u32 {
+fn shared_offset(kernel: &Function, id: SharedId, resident_bytes: u32) -> u32 {
     if kernel.kept == Some(id) {
         return 0;
     }

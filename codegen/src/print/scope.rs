@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::kernel_ir::effects::Access;
 use crate::kernel_ir::location::visit;
-use crate::kernel_ir::{ArrayId, Block, Expression, Kernel, LocalId, Place, SharedId};
+use crate::kernel_ir::{ArrayId, Block, Expression, Function, LocalId, Place, SharedId};
 
 /// The registers and shared arrays that a body uses. Variables used only inside the loops that bind them are declared
 /// by those loops.
@@ -17,7 +17,7 @@ pub(super) struct Declarations {
 
 impl Declarations {
     /// The declarations of `kernel`.
-    pub fn of(kernel: &Kernel) -> Self {
+    pub fn of(kernel: &Function) -> Self {
         let mut declarations = Self::default();
         declarations.block(&kernel.body, &mut Vec::new());
         declarations

@@ -8,14 +8,14 @@ use super::types::suffix;
 use warpweave_graph::arena::Arena;
 
 use crate::kernel_ir::{
-    ArrayId, Block, CallOperands, CallWaits, Constant, ControlWord, Expression, GlobalSpace, Kernel, KernelId, LocalId,
-    MemoryOrder, MemoryType, Place, SharedId, ShuffleMode, SpecialRegister, Statement, Table, Width,
+    ArrayId, Block, CallOperands, CallWaits, Constant, ControlWord, Expression, Function, GlobalSpace, KernelId,
+    LocalId, MemoryOrder, MemoryType, Place, SharedId, ShuffleMode, SpecialRegister, Statement, Table, Width,
 };
 
 /// Appends `kernel`'s body to `text`, one indentation level deep. `is_declared` tells the variables declared at the
 /// top, `takes` what kernels take, `convention` how they take it, and `registers` how many registers the text asks for.
 pub(super) fn body(
-    kernel: &Kernel,
+    kernel: &Function,
     is_declared: &dyn Fn(LocalId) -> bool,
     (takes, convention): (&Arena<KernelId, Takes>, Convention),
     (threads, may_be_aborted): (u32, bool),
@@ -49,7 +49,7 @@ enum Enclosing {
 }
 
 struct Printer<'a> {
-    kernel: &'a Kernel,
+    kernel: &'a Function,
     is_declared: &'a dyn Fn(LocalId) -> bool,
     takes: &'a Arena<KernelId, Takes>,
     convention: Convention,

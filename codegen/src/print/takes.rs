@@ -4,7 +4,7 @@ use warpweave_plan::tables::HELD_OPERANDS;
 
 use crate::kernel_ir::effects::Memory;
 use crate::kernel_ir::location::visit;
-use crate::kernel_ir::{Block, Kernel};
+use crate::kernel_ir::{Block, Function};
 
 /// How kernels take their arguments.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) struct Takes {
 }
 
 impl Takes {
-    pub fn of(kernel: &Kernel) -> Self {
+    pub fn of(kernel: &Function) -> Self {
         let waits = kernel.owns_instructions();
         let table = kernel.operands() as usize > HELD_OPERANDS || kernel.takes_steps();
         Self { exchange: waits || exchanges(&kernel.body), table, waits }

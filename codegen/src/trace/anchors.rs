@@ -5,7 +5,7 @@
 use super::{ANCHOR_WORDS, Moments, Trace, add, binary, read, store};
 use crate::kernel_ir::build::{any, assign, leave_if, on_first_thread, repeat};
 use crate::kernel_ir::{
-    BinaryOp, Block, Builtin, Constant, Expression, Kernel, LocalId, ScalarType, SpecialRegister, Statement, UnaryOp,
+    BinaryOp, Block, Builtin, Constant, Expression, Function, LocalId, ScalarType, SpecialRegister, Statement, UnaryOp,
 };
 
 /// Both clocks at one moment, modulo 2³².
@@ -19,7 +19,7 @@ pub struct Anchor {
 
 /// Makes each block of an entry store both clocks, at its begin and its end, from word `first` of the arena on. The two locals
 /// may be written there.
-pub(super) fn set(entry: &mut Kernel, clocks: [LocalId; 2], first: u32) {
+pub(super) fn set(entry: &mut Function, clocks: [LocalId; 2], first: u32) {
     let before = entry.locals.push(ScalarType::I32);
     let [stepped, done] = [(); 2].map(|()| entry.locals.push(ScalarType::Bool));
     let anchor = |at: u32| {

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use crate::kernel_ir::effects::{Control, Parts, Written};
-use crate::kernel_ir::{ArrayId, BinaryOp, Block, Constant, Expression, Kernel, LocalId, Place};
+use crate::kernel_ir::{ArrayId, BinaryOp, Block, Constant, Expression, Function, LocalId, Place};
 
 use super::problem::{Problem, Report};
 
-pub(super) fn check(kernel: &Kernel, report: &mut Report<'_>) {
+pub(super) fn check(kernel: &Function, report: &mut Report<'_>) {
     let mut checker = Checker { kernel, path: Vec::new(), variables: HashMap::new(), guards: 0, report };
     checker.block(&kernel.body);
 }
@@ -16,7 +16,7 @@ pub(super) fn check(kernel: &Kernel, report: &mut Report<'_>) {
 type Interval = (i64, i64);
 
 struct Checker<'a, 'r> {
-    kernel: &'a Kernel,
+    kernel: &'a Function,
     path: Vec<u32>,
     /// The ranges of the variables of the enclosing unrolled loops.
     variables: HashMap<LocalId, Interval>,

@@ -3,11 +3,11 @@
 use warpweave_graph::arena::Id;
 
 use crate::kernel_ir::effects::Control;
-use crate::kernel_ir::{Block, Expression, Kernel, Place, Statement};
+use crate::kernel_ir::{Block, Expression, Function, Place, Statement};
 
 use super::problem::{Problem, Report};
 
-pub(super) fn check(kernel: &Kernel, report: &mut Report<'_>) {
+pub(super) fn check(kernel: &Function, report: &mut Report<'_>) {
     let mut flow = Flow { path: Vec::new(), breaks: Vec::new(), report };
     flow.block(&kernel.body, Some(vec![false; kernel.locals.len()]));
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::kernel_ir::effects::{AccessKind, Memory, Outcome, Role};
 use crate::kernel_ir::location::visit;
-use crate::kernel_ir::{ArrayId, Block, Expression, Kernel, LocalId, Place, SharedId, Statement};
+use crate::kernel_ir::{ArrayId, Block, Expression, Function, LocalId, Place, SharedId, Statement};
 
 use super::problem::{Problem, Report};
 
-pub(super) fn check(kernel: &Kernel, report: &mut Report<'_>) {
+pub(super) fn check(kernel: &Function, report: &mut Report<'_>) {
     let mut loaded = Loaded { fetched: fetched(&kernel.body), ..Loaded::default() };
     while loaded.grow(&kernel.body) {}
     visit(&kernel.body, &mut |statement, path| {

@@ -1,12 +1,12 @@
 //! What a node does before its kernel.
 
 use crate::kernel_ir::effects::{Control, Order};
-use crate::kernel_ir::{Body, Kernel};
+use crate::kernel_ir::{Body, Function};
 
 use super::problem::{Problem, Report};
 
 /// A node waits for the node before it, and before that touches nothing that a node writes.
-pub(super) fn check(kernel: &Kernel, report: &mut Report<'_>) {
+pub(super) fn check(kernel: &Function, report: &mut Report<'_>) {
     match report.body {
         Body::Entry | Body::Kernel(_) => return,
         Body::Node(_) => {}

@@ -2,11 +2,11 @@
 
 use crate::kernel_ir::effects::{Control, Effects, Home, Order, Written};
 use crate::kernel_ir::typing::{self, TypeError};
-use crate::kernel_ir::{Block, Body, Builtin, Expression, Kernel, LocalId, Place, Program, ScalarType, Statement};
+use crate::kernel_ir::{Block, Body, Builtin, Expression, Function, LocalId, Place, Program, ScalarType, Statement};
 
 use super::problem::{Problem, Report};
 
-pub(super) fn check(program: &Program, kernel: &Kernel, report: &mut Report<'_>) {
+pub(super) fn check(program: &Program, kernel: &Function, report: &mut Report<'_>) {
     let mut checker =
         Checker { program, kernel, path: Vec::new(), variables: Vec::new(), loops: 0, awaited: false, report };
     checker.sizes();
@@ -20,7 +20,7 @@ const MAXIMUM_REGISTERS: u64 = 1 << 14;
 
 struct Checker<'a, 'r> {
     program: &'a Program,
-    kernel: &'a Kernel,
+    kernel: &'a Function,
     path: Vec<u32>,
     /// Variables of the enclosing counted loops.
     variables: Vec<LocalId>,
@@ -138,7 +138,7 @@ impl Checker<'_, '_> {
             Control::Leave if self.loops == 0 => self.report(Problem::StrayBreak),
             Control::Call { kernel } => {
                 self.types(|types| _ = types.declared(&self.program.kernels, kernel));
-                if self.program.kernels.get(kernel).is_some_and(Kernel::owns_instructions) {
+                if self.program.kernels.get(kernel).is_some_and(Function::owns_instructions) {
                     self.report(Problem::CallWaits(kernel));
                 }
             }

@@ -3,11 +3,11 @@
 use warpweave_graph::arena::Id;
 
 use crate::kernel_ir::effects::{Control, Outcome, Scope, Uniform, UniformPart};
-use crate::kernel_ir::{BinaryOp, Block, Builtin, Constant, Expression, Kernel, Place, Statement, WARP_SIZE};
+use crate::kernel_ir::{BinaryOp, Block, Builtin, Constant, Expression, Function, Place, Statement, WARP_SIZE};
 
 use super::problem::{Problem, Report};
 
-pub(super) fn check(kernel: &Kernel, report: &mut Report<'_>) {
+pub(super) fn check(kernel: &Function, report: &mut Report<'_>) {
     let mut flow = Flow {
         locals: vec![Level::Block; kernel.locals.len()],
         arrays: vec![Level::Block; kernel.arrays.len()],

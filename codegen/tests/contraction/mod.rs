@@ -9,7 +9,7 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Block, Builtin, Entry, Expression, GlobalSpace, Kernel, LocalId, MemoryType, Place, Program,
+    BinaryOp, Block, Builtin, Entry, Expression, Function, GlobalSpace, LocalId, MemoryType, Place, Program,
     RegisterArray, ScalarType, SharedArray, Statement, UnaryOp, Width,
 };
 
@@ -28,8 +28,8 @@ pub fn program(kernels: usize) -> Program {
     Program { threads: THREADS, entry: Entry::Persistent(persistent::entry(&kernels)), kernels }
 }
 
-fn contraction(epilogue: Option<UnaryOp>, bias: f32) -> Kernel {
-    let mut kernel = Kernel::default();
+fn contraction(epilogue: Option<UnaryOp>, bias: f32) -> Function {
+    let mut kernel = Function::default();
     let mut local = || kernel.locals.push(ScalarType::I32);
     let [depth, columns, first_row, first_column, row, column, base] = [(); 7].map(|()| local());
     let [step, k, i, j] = [(); 4].map(|()| local());

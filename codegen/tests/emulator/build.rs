@@ -1,8 +1,8 @@
 //! Small programs for the tests.
 
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Block, Builtin, Entry, Expression, GlobalSpace, Kernel, KernelId, MemoryType, Place, Program, Statement,
-    Width,
+    BinaryOp, Block, Builtin, Entry, Expression, Function, GlobalSpace, KernelId, MemoryType, Place, Program,
+    Statement, Width,
 };
 use warpweave_codegen::persistent;
 use warpweave_graph::arena::Id;
@@ -48,7 +48,7 @@ pub fn store(index: Expression, value: Expression) -> Statement {
     Statement::StoreGlobal { memory: MemoryType::F32, index, values: vec![value] }
 }
 
-pub fn program(threads: u32, kernels: Vec<Kernel>) -> Program {
+pub fn program(threads: u32, kernels: Vec<Function>) -> Program {
     let kernels = kernels.into_iter().collect();
     let entry = Entry::Persistent(persistent::entry(&kernels));
     Program { threads, kernels, entry }

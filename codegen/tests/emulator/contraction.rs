@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use warpweave_codegen::emulate::{Device, LaunchOptions, LaunchReport};
 use warpweave_codegen::kernel_ir::{
-    ArrayId, BinaryOp, Expression, GlobalSpace, Kernel, LocalId, MemoryType, Place, RegisterArray, ScalarType,
+    ArrayId, BinaryOp, Expression, Function, GlobalSpace, LocalId, MemoryType, Place, RegisterArray, ScalarType,
     SharedArray, SharedId, Statement, Width,
 };
 use warpweave_codegen::verify;
@@ -16,11 +16,12 @@ const DEPTH: i32 = 8;
 
 /// `c[m][n] = Σ a[k][m] · b[k][n]` for one 64 × 64 tile by 64 threads of 8 × 8 outputs each. Operands: the first
 /// elements of a (weights), b (arena) and c (arena), the steps of 8, and the tiles of a row; M = N.
-fn product() -> Kernel {
-    let mut kernel = Kernel::default();
-    let int_local = |kernel: &mut Kernel| kernel.locals.push(ScalarType::I32);
+fn product() -> Function {
+    let mut kernel = Function::default();
+    let int_local = |kernel: &mut Function| kernel.locals.push(ScalarType::I32);
     let [row, column, step, k, i, j] = std::array::from_fn(|_| int_local(&mut kernel));
-    let f32_array = |kernel: &mut Kernel, length| kernel.arrays.push(RegisterArray { scalar: ScalarType::F32, length });
+    let f32_array =
+        |kernel: &mut Function, length| kernel.arrays.push(RegisterArray { scalar: ScalarType::F32, length });
     let [a, b] = std::array::from_fn(|_| f32_array(&mut kernel, 8));
     let sums = f32_array(&mut kernel, 64);
     let tile = SharedArray { memory: MemoryType::F32, length: (TILE * DEPTH) as u32 };

@@ -2,7 +2,7 @@
 
 use warpweave_codegen::emulate::mutate::PlanMutation;
 use warpweave_codegen::emulate::{Device, LaunchOptions, LaunchReport};
-use warpweave_codegen::kernel_ir::{Expression, GlobalSpace, Kernel, Place, Program, ScalarType, Statement};
+use warpweave_codegen::kernel_ir::{Expression, Function, GlobalSpace, Place, Program, ScalarType, Statement};
 use warpweave_plan::tables::Tables;
 
 use crate::build::*;
@@ -12,8 +12,8 @@ const THREADS: i32 = 256;
 const LAYERS: i32 = 3;
 
 /// `output[tile · 256 + t]` = the sum of `input[block · 256 + t]` over all blocks, plus 1.
-fn sum_all() -> Kernel {
-    let mut kernel = Kernel::default();
+fn sum_all() -> Function {
+    let mut kernel = Function::default();
     let [sum, value] = std::array::from_fn(|_| kernel.locals.push(ScalarType::F32));
     let block = kernel.locals.push(ScalarType::I32);
     let assign = |value| Statement::Assign { place: Place::Local(sum), value };

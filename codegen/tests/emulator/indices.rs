@@ -2,7 +2,7 @@
 
 use warpweave_codegen::emulate::{Device, LaunchOptions};
 use warpweave_codegen::kernel_ir::{
-    Expression, GlobalSpace, Kernel, LocalId, MemoryType, Place, RegisterArray, ScalarType, SharedArray, ShuffleMode,
+    Expression, Function, GlobalSpace, LocalId, MemoryType, Place, RegisterArray, ScalarType, SharedArray, ShuffleMode,
     Statement, Width,
 };
 use warpweave_codegen::verify::{Problem, verify};
@@ -34,8 +34,8 @@ fn check(local: LocalId, value: impl Into<Expression>) -> Statement {
 }
 
 /// Threads whose number is below the count check a value each, of this type in memory, and store the place.
-fn kernel(memory: MemoryType, count: usize) -> Kernel {
-    let mut kernel = Kernel::default();
+fn kernel(memory: MemoryType, count: usize) -> Function {
+    let mut kernel = Function::default();
     let value = kernel.locals.push(memory.scalar_type());
     let place = kernel.locals.push(ScalarType::I32);
     let load = Statement::LoadGlobal {
@@ -94,8 +94,8 @@ fn a_record_outside_of_the_arena_is_a_fault() {
 
 /// What the verifier says of a kernel that loads a value, does what `build` makes of it, and stores to the address that it
 /// gives.
-fn way(build: impl Fn(&mut Kernel, LocalId) -> (Vec<Statement>, Expression)) -> Vec<Problem> {
-    let mut kernel = Kernel::default();
+fn way(build: impl Fn(&mut Function, LocalId) -> (Vec<Statement>, Expression)) -> Vec<Problem> {
+    let mut kernel = Function::default();
     let value = kernel.locals.push(ScalarType::I32);
     let place = Place::Local(value);
     let (space, memory, width) = (GlobalSpace::Arena, MemoryType::I32, Width::One);
@@ -113,7 +113,7 @@ fn what_memory_holds_decides_about_an_address_only_after_a_check() {
     assert_eq!(way(|_, value| (Vec::new(), value.into())), unchecked);
     assert_eq!(way(|_, value| (Vec::new(), add(multiply(value.into(), int(2)), thread()))), unchecked);
     let through = |statement: fn(Place, Expression) -> Statement| {
-        move |kernel: &mut Kernel, value: LocalId| {
+        move |kernel: &mut Function, value: LocalId| {
             let other = kernel.locals.push(ScalarType::I32);
             (vec![statement(Place::Local(other), value.into())], other.into())
         }
@@ -128,13 +128,13 @@ fn what_memory_holds_decides_about_an_address_only_after_a_check() {
         record: int(4),
     });
     assert_eq!(way(checked), []);
-    let in_array = |kernel: &mut Kernel, value: LocalId| {
+    let in_array = |kernel: &mut Function, value: LocalId| {
         let array = kernel.arrays.push(RegisterArray { scalar: ScalarType::I32, length: 1 });
         let place = Place::Element(array, int(0));
         (vec![Statement::Assign { place, value: value.into() }], Expression::Element(array, Box::new(int(0))))
     };
     assert_eq!(way(in_array), unchecked);
-    let in_shared = |kernel: &mut Kernel, value: LocalId| {
+    let in_shared = |kernel: &mut Function, value: LocalId| {
         let array = kernel.shared.push(SharedArray { memory: MemoryType::I32, length: 64 });
         let other = kernel.locals.push(ScalarType::I32);
         let (place, width) = (Place::Local(other), Width::One);

@@ -2,7 +2,7 @@
 
 use warpweave_codegen::emulate::{Device, Fault, LaunchOptions, LaunchReport, PrepareError};
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Constant, Entry, Expression, GlobalSpace, Kernel, LocalId, MemoryType, Place, Program, RegisterArray,
+    BinaryOp, Constant, Entry, Expression, Function, GlobalSpace, LocalId, MemoryType, Place, Program, RegisterArray,
     ScalarType, SharedArray, SharedId, ShuffleMode, Statement, Width,
 };
 use warpweave_codegen::nodes;
@@ -14,7 +14,7 @@ use crate::build::*;
 const THREADS: u32 = 64;
 
 /// Runs one kernel once in one block, on 1 KiB of arena of which the first half is initialised.
-fn launch(kernel: Kernel, seed: u64) -> LaunchReport {
+fn launch(kernel: Function, seed: u64) -> LaunchReport {
     let program = program(THREADS, vec![kernel]);
     let tables = tables(&[vec![run(0, 0, 0)]], &[3]);
     let weights = [0; 16];
@@ -22,14 +22,14 @@ fn launch(kernel: Kernel, seed: u64) -> LaunchReport {
     device.launch(std::slice::from_ref(&(0..512)), &LaunchOptions { count: true, ..LaunchOptions::seeded(seed) })
 }
 
-fn check(kernel: Kernel, expected: impl Fn(&Fault) -> bool) {
+fn check(kernel: Function, expected: impl Fn(&Fault) -> bool) {
     for seed in 0..10 {
         let report = launch(kernel.clone(), seed);
         assert!(report.violations.iter().any(|violation| expected(&violation.fault)), "seed {seed}: {report}");
     }
 }
 
-fn check_clean(kernel: Kernel) {
+fn check_clean(kernel: Function) {
     for seed in 0..10 {
         let report = launch(kernel.clone(), seed);
         assert!(report.is_clean(), "seed {seed}: {report}");
@@ -37,8 +37,8 @@ fn check_clean(kernel: Kernel) {
 }
 
 /// A kernel with a shared array of 64 `F32` and the statements that `body` makes of it and a local.
-fn with_shared(body: impl FnOnce(Statement, Statement) -> Vec<Statement>) -> Kernel {
-    let mut kernel = Kernel::default();
+fn with_shared(body: impl FnOnce(Statement, Statement) -> Vec<Statement>) -> Function {
+    let mut kernel = Function::default();
     let value = kernel.locals.push(ScalarType::F32);
     let array = kernel.shared.push(SharedArray { memory: MemoryType::F32, length: THREADS });
     let write = Statement::StoreShared { array, index: thread(), values: vec![Expression::f32(1.0)] };
@@ -66,7 +66,7 @@ fn shared_exchange_needs_a_barrier() {
 #[test]
 fn lanes_of_a_warp_need_a_warp_barrier() {
     let exchange = |middle: Option<Statement>| {
-        let mut kernel = Kernel::default();
+        let mut kernel = Function::default();
         let value = kernel.locals.push(ScalarType::F32);
         let array = kernel.shared.push(SharedArray { memory: MemoryType::F32, length: THREADS });
         let neighbour = Expression::binary(BinaryOp::BitXor, thread(), int(1));
@@ -93,17 +93,18 @@ fn shared_memory_is_undefined_at_entry() {
 
 #[test]
 fn accesses_stay_in_bounds_and_aligned() {
-    let mut kernel = Kernel::default();
+    let mut kernel = Function::default();
     let value = kernel.locals.push(ScalarType::F32);
     kernel.body = vec![load(Place::Local(value), GlobalSpace::Weights, thread())];
     let report = launch(kernel, 0);
     assert_eq!(report.total, 60);
     assert!(report.violations.iter().any(|violation| (violation.site.warp, violation.site.lane) == (0, 4)));
 
-    let kernel = Kernel { body: vec![store(subtract(thread(), int(1)), Expression::f32(0.0))], ..Kernel::default() };
+    let kernel =
+        Function { body: vec![store(subtract(thread(), int(1)), Expression::f32(0.0))], ..Function::default() };
     check(kernel, |fault| matches!(fault, Fault::GlobalOutOfBounds { address: -4, .. }));
 
-    let mut kernel = Kernel::default();
+    let mut kernel = Function::default();
     let array = kernel.arrays.push(RegisterArray { scalar: ScalarType::F32, length: 4 });
     kernel.body = vec![Statement::LoadGlobal {
         place: Place::Element(array, int(0)),
@@ -123,7 +124,7 @@ fn accesses_stay_in_bounds_and_aligned() {
 
 #[test]
 fn uninitialised_arena_is_reported() {
-    let mut kernel = Kernel::default();
+    let mut kernel = Function::default();
     let value = kernel.locals.push(ScalarType::F32);
     kernel.body = vec![load(Place::Local(value), GlobalSpace::Arena, add(thread(), int(65)))];
     let report = launch(kernel, 0);
@@ -134,7 +135,7 @@ fn uninitialised_arena_is_reported() {
 #[test]
 fn bytes_of_a_word_are_apart() {
     let bytes = |scale: i32| {
-        let mut kernel = Kernel::default();
+        let mut kernel = Function::default();
         let value = kernel.locals.push(ScalarType::I32);
         let memory = MemoryType::U8;
         kernel.body = vec![
@@ -163,14 +164,14 @@ fn bytes_of_a_word_are_apart() {
 #[test]
 fn divergence_is_reported() {
     let kernel =
-        Kernel { body: vec![when(less(thread(), int(7)), vec![Statement::BlockBarrier])], ..Kernel::default() };
+        Function { body: vec![when(less(thread(), int(7)), vec![Statement::BlockBarrier])], ..Function::default() };
     check(kernel, |fault| *fault == Fault::DivergentBarrier);
 
     let kernel =
-        Kernel { body: vec![when(less(thread(), int(32)), vec![Statement::BlockBarrier])], ..Kernel::default() };
+        Function { body: vec![when(less(thread(), int(32)), vec![Statement::BlockBarrier])], ..Function::default() };
     check(kernel, |fault| *fault == Fault::DivergentBarrier);
 
-    let mut kernel = Kernel::default();
+    let mut kernel = Function::default();
     let place = Place::Local(kernel.locals.push(ScalarType::I32));
     let shuffle = Statement::Shuffle { place, value: thread(), mode: ShuffleMode::Xor(1) };
     kernel.body = vec![when(less(thread(), int(7)), vec![shuffle])];
@@ -180,7 +181,7 @@ fn divergence_is_reported() {
 #[test]
 fn register_arrays_are_checked() {
     let kernel = |index: Expression| {
-        let mut kernel = Kernel::default();
+        let mut kernel = Function::default();
         let array = kernel.arrays.push(RegisterArray { scalar: ScalarType::I32, length: 4 });
         let place = Place::Element(array, index);
         kernel.body = vec![Statement::Assign { place, value: int(1) }];
@@ -194,7 +195,7 @@ fn register_arrays_are_checked() {
 
 #[test]
 fn endless_runs_end() {
-    let mut kernel = Kernel::default();
+    let mut kernel = Function::default();
     let variable = kernel.locals.push(ScalarType::I32);
     kernel.body = vec![Statement::For { variable, extent: int(i32::MAX), unroll: false, body: Vec::new() }];
     let program = program(THREADS, vec![kernel]);
@@ -206,7 +207,7 @@ fn endless_runs_end() {
 
 #[test]
 fn a_stream_that_names_no_kernel_ends_the_launch() {
-    let program = program(THREADS, vec![Kernel::default()]);
+    let program = program(THREADS, vec![Function::default()]);
     let tables = tables(&[vec![run(1, 0, 0)]], &[]);
     let mut device = Device::new(&program, &tables, &[], 0, 0).unwrap();
     let report = device.launch(&[], &LaunchOptions::seeded(0));
@@ -216,7 +217,7 @@ fn a_stream_that_names_no_kernel_ends_the_launch() {
 
 #[test]
 fn malformed_programs_are_refused() {
-    let kernel = Kernel { body: vec![store(thread(), thread())], ..Kernel::default() };
+    let kernel = Function { body: vec![store(thread(), thread())], ..Function::default() };
     let program = program(THREADS, vec![kernel]);
     let tables = tables(&[], &[]);
     let refused = Device::new(&program, &tables, &[], 0, 0).err();
@@ -225,7 +226,7 @@ fn malformed_programs_are_refused() {
 
 #[test]
 fn launches_need_their_entries() {
-    let streams = program(THREADS, vec![Kernel::default()]);
+    let streams = program(THREADS, vec![Function::default()]);
     let node = Launch::Node(NodeLaunch { kernel: 0, operands: 0, blocks: 1 });
     let of_node = Tables { launches: vec![node], ..Tables::default() };
     let refused = |program: &Program, tables: &Tables| Device::new(program, tables, &[], 0, 0).err();
@@ -239,8 +240,8 @@ fn launches_need_their_entries() {
 
 /// A kernel that copies a word a thread from the arena into shared memory, and what `body` makes of the copy and a read
 /// of the thread's own word.
-fn with_copy(body: impl FnOnce(Statement, Statement) -> Vec<Statement>) -> Kernel {
-    let mut kernel = Kernel::default();
+fn with_copy(body: impl FnOnce(Statement, Statement) -> Vec<Statement>) -> Function {
+    let mut kernel = Function::default();
     let value = kernel.locals.push(ScalarType::F32);
     let array = kernel.shared.push(SharedArray { memory: MemoryType::F32, length: THREADS });
     let copy = Statement::AsyncCopy {

@@ -2,7 +2,7 @@
 
 use warpweave_codegen::emulate::mutate::{PlanMutation, ProgramMutation};
 use warpweave_codegen::emulate::{Device, Fault, LaunchOptions, LaunchReport};
-use warpweave_codegen::kernel_ir::{Expression, GlobalSpace, Kernel, Place, Program, ScalarType};
+use warpweave_codegen::kernel_ir::{Expression, Function, GlobalSpace, Place, Program, ScalarType};
 use warpweave_codegen::verify;
 use warpweave_plan::tables::{Awaited, Tables};
 
@@ -12,8 +12,8 @@ const THREADS: i32 = 64;
 const SEEDS: u64 = 50;
 
 /// Writes `2 · input[t]` to `middle[t]`; operands: the first elements.
-fn produce() -> Kernel {
-    let mut kernel = Kernel::default();
+fn produce() -> Function {
+    let mut kernel = Function::default();
     let value = kernel.locals.push(ScalarType::F32);
     kernel.body = vec![
         load(Place::Local(value), GlobalSpace::Arena, add(operand(0), thread())),
@@ -23,8 +23,8 @@ fn produce() -> Kernel {
 }
 
 /// Writes `middle[63 − t] + 1` to `output[t]`.
-fn consume() -> Kernel {
-    let mut kernel = Kernel::default();
+fn consume() -> Function {
+    let mut kernel = Function::default();
     let value = kernel.locals.push(ScalarType::F32);
     kernel.body = vec![
         load(Place::Local(value), GlobalSpace::Arena, add(operand(0), subtract(int(THREADS - 1), thread()))),

@@ -3,7 +3,7 @@
 use warpweave_codegen::emulate::{Device, LaunchOptions, LaunchReport};
 use warpweave_codegen::kernel_ir::expression::magic;
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Constant, Expression, GlobalSpace, Kernel, LocalId, MemoryType, Place, RegisterArray, ScalarType,
+    BinaryOp, Constant, Expression, Function, GlobalSpace, LocalId, MemoryType, Place, RegisterArray, ScalarType,
     SharedArray, ShuffleMode, Statement, Width,
 };
 use warpweave_codegen::verify;
@@ -13,7 +13,7 @@ use crate::build::*;
 const THREADS: i32 = 64;
 
 /// Runs a kernel that stores one `I32` a thread from element 0 on, and gives those.
-fn results(kernel: Kernel, operands: &[i32], weights: &[u8]) -> (Vec<i32>, LaunchReport) {
+fn results(kernel: Function, operands: &[i32], weights: &[u8]) -> (Vec<i32>, LaunchReport) {
     let program = program(THREADS as u32, vec![kernel]);
     assert_eq!(verify::verify(&program), []);
     let tables = tables(&[vec![run(0, 0, 5)]], operands);
@@ -24,7 +24,7 @@ fn results(kernel: Kernel, operands: &[i32], weights: &[u8]) -> (Vec<i32>, Launc
     (words.collect(), report)
 }
 
-fn check(kernel: Kernel, operands: &[i32], expected: impl Fn(i32) -> i32) {
+fn check(kernel: Function, operands: &[i32], expected: impl Fn(i32) -> i32) {
     let (found, _) = results(kernel, operands, &[]);
     assert_eq!(found, (0..THREADS).map(expected).collect::<Vec<i32>>());
 }
@@ -43,7 +43,7 @@ fn cast(scalar: ScalarType, value: Expression) -> Expression {
 
 #[test]
 fn loops_and_branches_diverge() {
-    let mut kernel = Kernel::default();
+    let mut kernel = Function::default();
     let [sum, variable] = std::array::from_fn(|_| kernel.locals.push(ScalarType::I32));
     let odd =
         Expression::binary(BinaryOp::Equal, Expression::binary(BinaryOp::BitAnd, variable.into(), int(1)), int(1));
@@ -71,7 +71,7 @@ fn loops_and_branches_diverge() {
 
 #[test]
 fn shuffles_reduce_a_warp() {
-    let mut kernel = Kernel::default();
+    let mut kernel = Function::default();
     let [sum, other] = std::array::from_fn(|_| kernel.locals.push(ScalarType::I64));
     kernel.body = vec![assign(sum, cast(ScalarType::I64, thread()))];
     for step in 0..5 {
@@ -87,7 +87,7 @@ fn shuffles_reduce_a_warp() {
 
 #[test]
 fn wide_integers_are_wide() {
-    let mut kernel = Kernel::default();
+    let mut kernel = Function::default();
     let big = kernel.locals.push(ScalarType::I64);
     let constant = |value| Expression::Constant(Constant::I64(value));
     let scaled = multiply(cast(ScalarType::I64, thread()), constant(1 << 33));
@@ -103,7 +103,7 @@ fn wide_integers_are_wide() {
 
 #[test]
 fn operands_tiles_and_fast_division() {
-    let mut kernel = Kernel::default();
+    let mut kernel = Function::default();
     let scaled = add(multiply(thread(), int(1_000_003)), Expression::Tile);
     kernel.body = vec![put(add(Expression::FastDivide(Box::new(scaled), 1), operand(0)))];
     let (multiplier, shift) = magic(77);
@@ -112,7 +112,7 @@ fn operands_tiles_and_fast_division() {
 
 #[test]
 fn narrow_memory_truncates() {
-    let mut kernel = Kernel::default();
+    let mut kernel = Function::default();
     let [signed, unsigned] = std::array::from_fn(|_| kernel.locals.push(ScalarType::I32));
     let truth = kernel.locals.push(ScalarType::Bool);
     let length = THREADS as u32;
@@ -138,7 +138,7 @@ fn narrow_memory_truncates() {
 
 #[test]
 fn memory_traffic_is_counted() {
-    let mut kernel = Kernel::default();
+    let mut kernel = Function::default();
     let value = kernel.locals.push(ScalarType::I32);
     let array = kernel.shared.push(SharedArray { memory: MemoryType::I32, length: 64 * 32 });
     let quad = kernel.arrays.push(RegisterArray { scalar: ScalarType::I32, length: 4 });

@@ -1,9 +1,9 @@
 //! The kernel IR verifier, one violation at a time.
 
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Body, Builtin, CallOperands, ControlWord, Entry, Expression, GlobalSpace, Kernel, KernelId, MemoryOrder,
-    MemoryType, MixedEntries, Place, Program, RegisterArray, ScalarType, SharedId, ShuffleMode, Statement, Table,
-    UnaryOp, Width,
+    BinaryOp, Body, Builtin, CallOperands, ControlWord, Entry, Expression, Function, GlobalSpace, KernelId,
+    MemoryOrder, MemoryType, MixedEntries, Place, Program, RegisterArray, ScalarType, SharedId, ShuffleMode, Statement,
+    Table, UnaryOp, Width,
 };
 use warpweave_codegen::verify::{Flaw, Problem, Scope, verify};
 use warpweave_codegen::{nodes, persistent};
@@ -11,7 +11,7 @@ use warpweave_graph::arena::{Arena, Id};
 
 use crate::build::*;
 
-fn problems(kernel: Kernel) -> Vec<Problem> {
+fn problems(kernel: Function) -> Vec<Problem> {
     verify(&program(64, vec![kernel])).into_iter().map(|violation| violation.problem).collect()
 }
 
@@ -23,14 +23,14 @@ fn assign(local: impl Into<Expression>, value: Expression) -> Statement {
 #[test]
 fn the_entry_is_sound_for_any_number_of_kernels() {
     for count in [0, 1, 7] {
-        assert_eq!(verify(&program(64, vec![Kernel::default(); count])), []);
+        assert_eq!(verify(&program(64, vec![Function::default(); count])), []);
     }
 }
 
 #[test]
 fn locations_name_the_statement() {
     let kernel =
-        Kernel { body: vec![when(int(1), vec![Statement::BlockBarrier, Statement::Break])], ..Kernel::default() };
+        Function { body: vec![when(int(1), vec![Statement::BlockBarrier, Statement::Break])], ..Function::default() };
     let violations = verify(&program(64, vec![kernel]));
     let names: Vec<String> = violations.iter().map(|violation| violation.location.to_string()).collect();
     assert_eq!(names, ["k0 at 0", "k0 at 0.0.1", "k0 at 0.0.1"]);
@@ -39,7 +39,7 @@ fn locations_name_the_statement() {
 
 #[test]
 fn types_are_checked() {
-    let mut kernel = Kernel::default();
+    let mut kernel = Function::default();
     let local = kernel.locals.push(ScalarType::F32);
     kernel.body = vec![
         assign(local, int(1)),
@@ -64,7 +64,7 @@ fn types_are_checked() {
 #[test]
 fn variables_are_assigned_on_every_path() {
     let check = |body: fn(Statement, Statement) -> Vec<Statement>| {
-        let mut kernel = Kernel::default();
+        let mut kernel = Function::default();
         let [local, other] = std::array::from_fn(|_| kernel.locals.push(ScalarType::I32));
         kernel.body = body(assign(local, int(1)), assign(other, local.into()));
         problems(kernel).len()
@@ -78,7 +78,7 @@ fn variables_are_assigned_on_every_path() {
     };
     assert_eq!(check(both), 0);
     for (extent, unroll, expected) in [(1, true, 0), (0, true, 1), (3, false, 0)] {
-        let mut kernel = Kernel::default();
+        let mut kernel = Function::default();
         let [local, other, variable] = std::array::from_fn(|_| kernel.locals.push(ScalarType::I32));
         let body = vec![assign(local, variable.into())];
         kernel.body = vec![Statement::For { variable, extent: int(extent), unroll, body }, assign(other, local.into())];
@@ -88,7 +88,7 @@ fn variables_are_assigned_on_every_path() {
 
 #[test]
 fn loops_are_checked() {
-    let mut kernel = Kernel::default();
+    let mut kernel = Function::default();
     let variable = kernel.locals.push(ScalarType::I32);
     let body = vec![assign(variable, int(1))];
     kernel.body = vec![Statement::For { variable, extent: operand(0), unroll: true, body }, assign(variable, int(0))];
@@ -97,7 +97,7 @@ fn loops_are_checked() {
 
 #[test]
 fn arrays_stay_in_registers_and_in_bounds() {
-    let mut kernel = Kernel::default();
+    let mut kernel = Function::default();
     let array = kernel.arrays.push(RegisterArray { scalar: ScalarType::I32, length: 8 });
     let [i, j] = std::array::from_fn(|_| kernel.locals.push(ScalarType::I32));
     let write = |index| Statement::Assign { place: Place::Element(array, index), value: int(0) };
@@ -128,7 +128,7 @@ fn arrays_stay_in_registers_and_in_bounds() {
 
 #[test]
 fn polls_stay_in_their_arrays() {
-    let mut kernel = Kernel::default();
+    let mut kernel = Function::default();
     let array = kernel.arrays.push(RegisterArray { scalar: ScalarType::F32, length: 4 });
     let poll = |first, count| {
         let place = Place::Element(array, int(first));
@@ -148,7 +148,7 @@ fn polls_stay_in_their_arrays() {
 fn barriers_stand_in_uniform_control_flow() {
     let barrier = || vec![Statement::BlockBarrier];
     let guarded = |condition: Expression, inner: Vec<Statement>| {
-        let kernel = Kernel { body: vec![when(condition, inner)], ..Kernel::default() };
+        let kernel = Function { body: vec![when(condition, inner)], ..Function::default() };
         problems(kernel)
     };
     let divergent = |what, scope| vec![Problem::Divergent { what, scope }];
@@ -162,7 +162,7 @@ fn barriers_stand_in_uniform_control_flow() {
     assert_eq!(guarded(first_warp(), vec![Statement::WarpBarrier]), []);
     assert_eq!(guarded(less(thread(), int(32)), vec![Statement::WarpBarrier]), []);
 
-    let mut kernel = Kernel::default();
+    let mut kernel = Function::default();
     let [x, y, flag] = [ScalarType::I32, ScalarType::I32, ScalarType::Bool].map(|scalar| kernel.locals.push(scalar));
     let shuffle = Statement::Shuffle { place: Place::Local(x), value: y.into(), mode: ShuffleMode::Xor(1) };
     let any = Statement::BlockBarrierOr { place: Place::Local(flag), condition: less(thread(), int(3)) };
@@ -178,7 +178,7 @@ fn barriers_stand_in_uniform_control_flow() {
 
 #[test]
 fn statements_belong_into_their_body() {
-    let mut kernel = Kernel::default();
+    let mut kernel = Function::default();
     let place = Place::Local(kernel.locals.push(ScalarType::I32));
     kernel.body = vec![
         Statement::LoadControl { place: place.clone(), word: ControlWord::Epoch },
@@ -202,12 +202,12 @@ fn statements_belong_into_their_body() {
 #[test]
 fn nodes_of_a_program_of_both_kinds_are_checked() {
     let [first, second, unknown] = [0, 1, 2].map(KernelId::from_index);
-    let poll = |kernel: &mut Kernel| {
+    let poll = |kernel: &mut Function| {
         let place = Place::Local(kernel.locals.push(ScalarType::F32));
         kernel.body = vec![Statement::LoadTagged { place, count: 1, index: int(0), apart: None, tag: int(0) }];
     };
-    let check = |node: KernelId, entry: Kernel| {
-        let mut program = program(64, vec![Kernel::default(); 2]);
+    let check = |node: KernelId, entry: Function| {
+        let mut program = program(64, vec![Function::default(); 2]);
         poll(&mut program.kernels[second]);
         let Entry::Persistent(persistent) = program.entry else { unreachable!("streams are launched") };
         program.entry = Entry::Mixed(MixedEntries { persistent, nodes: [(node, entry)].into() });
@@ -215,7 +215,7 @@ fn nodes_of_a_program_of_both_kinds_are_checked() {
     };
     let none = Arena::new();
     assert_eq!(check(first, nodes::entry(first, &none)), []);
-    assert_eq!(check(first, Kernel::default()), [Problem::NoDependencyWait]);
+    assert_eq!(check(first, Function::default()), [Problem::NoDependencyWait]);
     assert_eq!(check(second, nodes::entry(second, &none)), [Problem::Misplaced("LoadTagged")]);
     assert_eq!(check(unknown, nodes::entry(first, &none)), [Problem::UnknownId("k2".into())]);
 }
@@ -224,13 +224,13 @@ fn nodes_of_a_program_of_both_kinds_are_checked() {
 fn a_kernel_waits_once_and_touches_the_arena_afterwards() {
     let waits = || Statement::Await { order: MemoryOrder::Acquire, loaded: Vec::new() };
     let write = || store(Expression::Tile, Expression::f32(0.0));
-    let check = |body| problems(Kernel { body, ..Kernel::default() });
+    let check = |body| problems(Function { body, ..Function::default() });
     assert_eq!(check(vec![waits(), write()]), []);
     assert_eq!(check(vec![write(), waits()]), [Problem::BeforeWaits]);
     assert_eq!(check(vec![when(less(int(0), int(1)), vec![write()]), waits()]), [Problem::BeforeWaits]);
     let misplaced = [Problem::Misplaced("a second await or second steps, or some in an inner block")];
     assert_eq!(check(vec![waits(), waits()]), misplaced);
-    let mut nested = program(64, vec![Kernel::default()]);
+    let mut nested = program(64, vec![Function::default()]);
     nested.kernels[KernelId::from_index(0)].body = vec![when(less(int(0), int(1)), vec![waits()])];
     let problems =
         |program: &Program| verify(program).into_iter().map(|violation| violation.problem).collect::<Vec<_>>();
@@ -250,9 +250,9 @@ fn call(kernel: KernelId) -> Statement {
 
 #[test]
 fn widths_and_ids_are_checked() {
-    let mut kernel = Kernel::default();
+    let mut kernel = Function::default();
     let local = kernel.locals.push(ScalarType::F32);
-    let mut other = Kernel::default();
+    let mut other = Function::default();
     other.locals.push(ScalarType::F32);
     let unknown = other.locals.push(ScalarType::F32);
     kernel.body = vec![

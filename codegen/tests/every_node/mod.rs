@@ -2,7 +2,7 @@
 //! value is defined and stored, so that no compiler may drop anything.
 
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Block, Builtin, CallOperands, CallWaits, Constant, ControlWord, Entry, Expression, GlobalSpace, Kernel,
+    BinaryOp, Block, Builtin, CallOperands, CallWaits, Constant, ControlWord, Entry, Expression, Function, GlobalSpace,
     LocalId, MemoryOrder, MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, ShuffleMode,
     SpecialRegister, Statement, Table, UnaryOp, Width,
 };
@@ -25,7 +25,7 @@ pub fn program() -> Program {
         steps(MemoryOrder::Relaxed),
         steps(MemoryOrder::Release),
     ]);
-    let mut entry = Kernel::default();
+    let mut entry = Function::default();
     entry.shared.push(SharedArray { memory: MemoryType::U8, length: 5 });
     let ring = entry.shared.push(SharedArray { memory: MemoryType::I32, length: 1024 });
     let words: Vec<LocalId> = (0..2).map(|_| entry.locals.push(ScalarType::I32)).collect();
@@ -100,7 +100,7 @@ fn element(row: i32) -> Expression {
 }
 
 /// A store after every statement that writes one of `locals`, each to a row of its own.
-fn stored(kernel: &Kernel, body: Block) -> Block {
+fn stored(kernel: &Function, body: Block) -> Block {
     let mut rows = 8;
     let mut all = Block::new();
     for statement in body {
@@ -120,8 +120,8 @@ fn stored(kernel: &Kernel, body: Block) -> Block {
     all
 }
 
-fn expressions() -> Kernel {
-    let mut kernel = Kernel::default();
+fn expressions() -> Function {
+    let mut kernel = Function::default();
     let [flag, word, long, single] = SCALARS.map(|scalar| kernel.locals.push(scalar));
     let of = |scalar| match scalar {
         ScalarType::Bool => flag,
@@ -211,8 +211,8 @@ fn expressions() -> Kernel {
     kernel
 }
 
-fn accesses() -> Kernel {
-    let mut kernel = Kernel::default();
+fn accesses() -> Function {
+    let mut kernel = Function::default();
     for memory in MEMORIES {
         let scalar = memory.scalar_type();
         let local = kernel.locals.push(scalar);
@@ -272,8 +272,8 @@ fn accesses() -> Kernel {
     kernel
 }
 
-fn copies() -> Kernel {
-    let mut kernel = Kernel::default();
+fn copies() -> Function {
+    let mut kernel = Function::default();
     let array = kernel.shared.push(SharedArray { memory: MemoryType::F32, length: 20 });
     for (width, exists) in [(Width::One, true), (Width::Two, false), (Width::Four, true)] {
         for space in [GlobalSpace::Arena, GlobalSpace::Weights] {
@@ -288,8 +288,8 @@ fn copies() -> Kernel {
 }
 
 /// A kernel that loads constants, waits, and stores them.
-fn own_waits(order: MemoryOrder) -> Kernel {
-    let mut kernel = Kernel::default();
+fn own_waits(order: MemoryOrder) -> Function {
+    let mut kernel = Function::default();
     let array = kernel.arrays.push(RegisterArray { scalar: ScalarType::F32, length: 1 });
     let place = Place::Element(array, Expression::i32(0));
     let (space, memory, width, index) = (GlobalSpace::Weights, MemoryType::F32, Width::One, Expression::Tile);
@@ -303,8 +303,8 @@ fn own_waits(order: MemoryOrder) -> Kernel {
 }
 
 /// A kernel that runs several rTasks, whose first four operands are loaded ahead.
-fn steps(order: MemoryOrder) -> Kernel {
-    let mut kernel = Kernel::default();
+fn steps(order: MemoryOrder) -> Function {
+    let mut kernel = Function::default();
     let operands = [(); 4].map(|()| kernel.locals.push(ScalarType::I32));
     let mut body: Block = Vec::new();
     for (number, local) in operands.into_iter().enumerate() {
@@ -315,8 +315,8 @@ fn steps(order: MemoryOrder) -> Kernel {
     kernel
 }
 
-fn control_flow() -> Kernel {
-    let mut kernel = Kernel::default();
+fn control_flow() -> Function {
+    let mut kernel = Function::default();
     let [outer, inner, extent] = [(); 3].map(|()| kernel.locals.push(ScalarType::I32));
     let flag = kernel.locals.push(ScalarType::Bool);
     let count = |variable, extent, unroll, body| Statement::For { variable, extent, unroll, body };

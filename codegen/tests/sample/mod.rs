@@ -9,7 +9,7 @@
 
 use warpweave_codegen::kernel_ir::expression::magic;
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Block, Builtin, Entry, Expression, GlobalSpace, Kernel, LocalId, MemoryType, Place, Program,
+    BinaryOp, Block, Builtin, Entry, Expression, Function, GlobalSpace, LocalId, MemoryType, Place, Program,
     RegisterArray, ScalarType, SharedArray, ShuffleMode, Statement, Width,
 };
 use warpweave_codegen::persistent;
@@ -62,8 +62,8 @@ pub fn expected(x: &[f32], w: &[f32], launches: usize) -> Vec<f32> {
     [x, &y, &z].concat()
 }
 
-fn producer() -> Kernel {
-    let mut kernel = Kernel::default();
+fn producer() -> Function {
+    let mut kernel = Function::default();
     let element = kernel.locals.push(ScalarType::I32);
     let x = kernel.locals.push(ScalarType::F32);
     let w = kernel.locals.push(ScalarType::F32);
@@ -85,8 +85,8 @@ fn producer() -> Kernel {
     kernel
 }
 
-fn consumer() -> Kernel {
-    let mut kernel = Kernel::default();
+fn consumer() -> Function {
+    let mut kernel = Function::default();
     let other = kernel.locals.push(ScalarType::I64);
     let group = kernel.locals.push(ScalarType::I32);
     let largest = kernel.locals.push(ScalarType::F32);

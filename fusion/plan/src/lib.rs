@@ -2,6 +2,7 @@
 //! the verifier.
 
 pub mod body;
+pub mod kernel;
 pub mod plan;
 pub mod region;
 pub mod shared_memory;

@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use warpweave_graph::ElementType;
-use warpweave_plan::body::GroupBody;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::contraction::unit::ComputeUnit;
-use warpweave_plan::template::tile::ScheduleParams;
 
 use crate::cost::arithmetic::{Peak, Peaks, Rates};
 
@@ -299,8 +298,8 @@ impl GpuArch {
     }
 
     /// What the kernel of a group reaches: its template's unit in the type that its first stage computes in.
-    pub fn rates_of(&self, body: &GroupBody, params: &ScheduleParams) -> Rates {
-        self.rates(params.rules().compute_unit(), body.stages[0].expr.numerics().compute)
+    pub fn rates_of(&self, kernel: &Kernel) -> Rates {
+        self.rates(kernel.rules().compute_unit(), kernel.body().stages[0].expr.numerics().compute)
     }
 
     /// The device that a group sees which has only a share of the multiprocessors: bandwidths shrink with them.

@@ -5,21 +5,23 @@
 
 use crate::cost::instructions::BARRIER_CYCLES;
 use crate::template::contraction::split::may_split;
-use crate::template::kernel::Kernel;
+use crate::template::kernel::CountedKernel;
 use crate::template::pricing;
 use crate::tuning::SearchTuning;
+use std::sync::Arc;
 use warpweave_graph::program::TensorProgram;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::plan::TAG_BYTES;
 
 use warpweave_graph::arena::Id;
 use warpweave_graph::program::TensorId;
 
-use crate::cost::KernelCost;
 use crate::cost::arch::{DeviceShare, GpuArch};
 use crate::cost::counts::{KernelCounts, Sampling};
 use crate::cost::traffic::{bytes, moved_bytes};
+use crate::cost::{KernelCost, PricedKernel};
 use crate::template::contraction::shortlist::shortlist;
-use crate::template::contraction::split::{SplitBodies, split, split_params};
+use crate::template::contraction::split::{SplitBodies, SplitKernels, split, split_kernel};
 use crate::template::kernel_counts;
 use crate::template::staged::cost as phase_cost;
 use warpweave_plan::body::GroupBody;
@@ -44,47 +46,44 @@ pub struct EstimatedCost {
 }
 
 impl KernelCost for EstimatedCost {
-    fn microseconds(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
+    fn microseconds(&self, program: &TensorProgram, kernel: &Kernel) -> f64 {
+        let body = kernel.body();
         if !body.staged.is_empty() {
-            return self.staged_price(program, body, params);
+            return self.staged_price(program, kernel);
         }
-        let count = params.parts();
-        if count > 1
-            && let Some(bodies) = split(body, count, TensorId::from_index(program.tensors.len()))
-            && let Some(params) = split_params(params, &bodies)
-        {
-            return self.split_price(program, &bodies, &params);
+        if let Some(split) = split_kernel(kernel, TensorId::from_index(program.tensors.len())) {
+            return self.split_price(program, &split);
         }
-        self.price(bytes(program, body), body, params, &pricing(&params.template).priced_counts(body, params))
+        self.counted_price(bytes(program, body), kernel, &pricing(kernel.template()).priced_counts(kernel))
     }
 
-    fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        if stages_operands(body, params) {
-            let cycles = self.filling_cycles(body, params) / self.arch.cycles_per_microsecond.value;
-            return cycles + self.task_microseconds(&without_staged_operands(body, params), params);
+    fn task_microseconds(&self, kernel: &Kernel) -> f64 {
+        if stages_operands(kernel) {
+            let cycles = self.filling_cycles(kernel) / self.arch.cycles_per_microsecond.value;
+            return cycles + self.task_microseconds(&without_staged_operands(kernel));
         }
-        if !body.staged.is_empty() {
-            return pricing(&params.template).tile_cycles(&Kernel::uncounted(&self.arch, body, params))
+        if !kernel.body().staged.is_empty() {
+            return pricing(kernel.template()).tile_cycles(&CountedKernel::uncounted(&self.arch, kernel))
                 / self.arch.cycles_per_microsecond.value;
         }
-        let own = pricing(&params.template);
-        let kernel = Kernel { arch: &self.arch, body, params, counts: own.priced_counts(body, params) };
-        own.tile_cycles(&kernel) / self.arch.cycles_per_microsecond.value
+        let own = pricing(kernel.template());
+        let counted = CountedKernel { arch: &self.arch, kernel, counts: own.priced_counts(kernel) };
+        own.tile_cycles(&counted) / self.arch.cycles_per_microsecond.value
     }
 
-    fn call_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        pricing(&params.template).call_cycles(&Kernel::uncounted(&self.arch, body, params))
+    fn call_microseconds(&self, kernel: &Kernel) -> f64 {
+        pricing(kernel.template()).call_cycles(&CountedKernel::uncounted(&self.arch, kernel))
             / self.arch.cycles_per_microsecond.value
     }
 
-    fn prologue_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
+    fn prologue_microseconds(&self, kernel: &Kernel, sides: &[AxisClass]) -> f64 {
         if sides.is_empty() {
             return 0.0;
         }
-        let body = &*without_staged_operands(body, params);
-        let own = pricing(&params.template);
-        let kernel = Kernel { arch: &self.arch, body, params, counts: own.priced_counts(body, params) };
-        own.prefetched_cycles(&kernel, sides) / self.arch.cycles_per_microsecond.value
+        let kernel = without_staged_operands(kernel);
+        let own = pricing(kernel.template());
+        let counted = CountedKernel { arch: &self.arch, kernel: &kernel, counts: own.priced_counts(&kernel) };
+        own.prefetched_cycles(&counted, sides) / self.arch.cycles_per_microsecond.value
     }
 
     fn tags_microseconds(&self, values: f64, tasks: u32) -> f64 {
@@ -96,27 +95,26 @@ impl KernelCost for EstimatedCost {
     }
 
     /// A call that runs several rTasks is dispatched once.
-    fn dispatch_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        let is_one_of_several = self.call_microseconds(body, params) > 0.0;
-        let saved = if is_one_of_several { 0.0 } else { pricing(&params.template).stream_saving_cycles() };
+    fn dispatch_microseconds(&self, kernel: &Kernel) -> f64 {
+        let is_one_of_several = self.call_microseconds(kernel) > 0.0;
+        let saved = if is_one_of_several { 0.0 } else { pricing(kernel.template()).stream_saving_cycles() };
         -saved / self.arch.cycles_per_microsecond.value
     }
 
-    fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
-        self.choices(program, body).into_iter().min_by(|a, b| a.1.total_cmp(&b.1))
+    fn best(&self, program: &TensorProgram, body: &Arc<GroupBody>) -> Option<PricedKernel> {
+        PricedKernel::cheapest(self.choices(program, body))
     }
 
-    fn variants(&self, program: &TensorProgram, body: &GroupBody, shapes: &[ContractionShape]) -> Vec<ScheduleParams> {
+    fn variants(&self, program: &TensorProgram, body: &Arc<GroupBody>, shapes: &[ContractionShape]) -> Vec<Kernel> {
         self.best_on_shares(program, body, shapes)
     }
 
-    fn best_within(&self, program: &TensorProgram, body: &GroupBody, shared_bytes: usize) -> Option<ScheduleParams> {
-        let fits = |(params, _): &(ScheduleParams, f64)| params.rules().shared_bytes(body, params) <= shared_bytes;
-        let fitting = self.choices(program, body).into_iter().filter(fits);
-        fitting.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(params, _)| params)
+    fn best_within(&self, program: &TensorProgram, body: &Arc<GroupBody>, shared_bytes: usize) -> Option<Kernel> {
+        let fits = |priced: &PricedKernel| priced.kernel.shared_bytes() <= shared_bytes;
+        PricedKernel::cheapest(self.choices(program, body).into_iter().filter(fits)).map(|priced| priced.kernel)
     }
 
-    fn beside_others(&self, program: &TensorProgram, body: &GroupBody) -> Vec<ScheduleParams> {
+    fn beside_others(&self, program: &TensorProgram, body: &Arc<GroupBody>) -> Vec<Kernel> {
         let smallest = Self { arch: self.arch.share(DeviceShare::Eighth) };
         smallest.fastest_and_smallest(program, body)
     }
@@ -126,9 +124,9 @@ impl KernelCost for EstimatedCost {
     }
 
     /// What was left to choose from for a body, in one part.
-    fn ranked(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
-        let mut priced: Vec<(ScheduleParams, f64)> = self.priced(program, body).collect();
-        priced.sort_by(|a, b| a.1.total_cmp(&b.1));
+    fn ranked(&self, program: &TensorProgram, body: &Arc<GroupBody>) -> Vec<PricedKernel> {
+        let mut priced: Vec<PricedKernel> = self.priced(program, body).collect();
+        priced.sort_by(PricedKernel::by_price);
         priced
     }
 
@@ -140,8 +138,8 @@ impl KernelCost for EstimatedCost {
 impl EstimatedCost {
     /// All that there is to choose from for a body with estimated microseconds. First comes what was left of the rules'
     /// parameters in one part, then for every number of parts the cheapest. Empty if no kernel takes the body.
-    pub fn choices(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
-        let mut found: Vec<(ScheduleParams, f64)> = self.priced(program, body).collect();
+    pub fn choices(&self, program: &TensorProgram, body: &Arc<GroupBody>) -> Vec<PricedKernel> {
+        let mut found: Vec<PricedKernel> = self.priced(program, body).collect();
         if body.staged.is_empty() && Contraction::of(body).is_some() {
             let counts = SearchTuning::DEFAULT.partition.splits.into_iter();
             found.extend(counts.filter_map(|count| self.best_split(program, body, count)));
@@ -152,16 +150,17 @@ impl EstimatedCost {
     /// Cycles that filling the boxes of a contraction takes beyond fetching its factors step by step. The first round
     /// takes the place of the first step's fetch, and all that is fetched later comes from shared memory. Without end
     /// where the device has not so much of that.
-    fn filling_cycles(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        let (arch, grid) = (&self.arch, params.grid(body));
-        let boxes = operand_staging::boxes(body, params).expect("a contraction has boxes only where they fit");
-        let tiles = params.rules().shared_bytes(body, params);
+    fn filling_cycles(&self, kernel: &Kernel) -> f64 {
+        let body = kernel.body();
+        let (arch, grid) = (&self.arch, kernel.grid());
+        let boxes = operand_staging::boxes(kernel).expect("a contraction has boxes only where they fit");
+        let tiles = kernel.shared_bytes();
         if tiles + staged::bytes(body, &boxes) + ENTRY_BYTES > arch.shared_bytes_per_block.value {
             return f64::INFINITY;
         }
         let rounds: usize =
-            boxes.iter().map(|spans| Filling::of(spans, &grid, params.rules().block_size()).rounds).sum();
-        let bytes = arch.cycles_of_bytes(staged::bytes(body, &boxes) as f64, params.tiles(body));
+            boxes.iter().map(|spans| Filling::of(spans, &grid, kernel.rules().block_size()).rounds).sum();
+        let bytes = arch.cycles_of_bytes(staged::bytes(body, &boxes) as f64, kernel.tiles());
         (rounds as f64 - 1.0) * arch.load_latency_cycles.value
             + bytes
             + BARRIER_CYCLES
@@ -169,10 +168,10 @@ impl EstimatedCost {
     }
 
     /// The staged kernels of a body with their prices: those that cost least before their loads are counted.
-    pub(crate) fn staged_choices(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
-        let price = |params: ScheduleParams| {
-            let time = self.staged_price(program, body, &params);
-            (params, time)
+    pub(crate) fn staged_choices(&self, program: &TensorProgram, body: &Arc<GroupBody>) -> Vec<PricedKernel> {
+        let price = |kernel: Kernel| {
+            let microseconds = self.staged_price(program, &kernel);
+            PricedKernel { kernel, microseconds }
         };
         phase_cost::shortlist(body, SearchTuning::DEFAULT.partition.counted_tiles, &self.arch)
             .into_iter()
@@ -180,11 +179,11 @@ impl EstimatedCost {
             .collect()
     }
 
-    fn staged_price(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
+    fn staged_price(&self, program: &TensorProgram, kernel: &Kernel) -> f64 {
         let arch = &self.arch;
-        let traffic = bytes(program, body) as f64 / arch.memory_bytes_per_microsecond.value;
-        let waves = params.tiles(body).div_ceil(arch.multiprocessors.value) as f64;
-        let tiles = waves * pricing(&params.template).tile_cycles(&Kernel::uncounted(arch, body, params))
+        let traffic = bytes(program, kernel.body()) as f64 / arch.memory_bytes_per_microsecond.value;
+        let waves = kernel.tiles().div_ceil(arch.multiprocessors.value) as f64;
+        let tiles = waves * pricing(kernel.template()).tile_cycles(&CountedKernel::uncounted(arch, kernel))
             / arch.cycles_per_microsecond.value;
         arch.step_microseconds.value + traffic.max(tiles)
     }
@@ -192,58 +191,55 @@ impl EstimatedCost {
     fn priced<'b>(
         &'b self,
         program: &'b TensorProgram,
-        body: &'b GroupBody,
-    ) -> Box<dyn Iterator<Item = (ScheduleParams, f64)> + 'b> {
+        body: &'b Arc<GroupBody>,
+    ) -> Box<dyn Iterator<Item = PricedKernel> + 'b> {
         if body.staged.is_empty() {
             return Box::new(self.shortlisted(bytes(program, body), body));
         }
         Box::new(self.staged_choices(program, body).into_iter())
     }
 
-    fn shortlisted<'b>(&'b self, moved: u64, body: &'b GroupBody) -> impl Iterator<Item = (ScheduleParams, f64)> + 'b {
-        shortlist(body, &self.arch).into_iter().map(move |(params, counts)| {
-            let time = self.price(moved, body, &params, &counts);
-            (params, time)
+    fn shortlisted<'b>(&'b self, moved: u64, body: &'b Arc<GroupBody>) -> impl Iterator<Item = PricedKernel> + 'b {
+        shortlist(body, &self.arch).into_iter().map(move |(kernel, counts)| {
+            let microseconds = self.counted_price(moved, &kernel, &counts);
+            PricedKernel { kernel, microseconds }
         })
-    }
-
-    fn cheapest(&self, moved: u64, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
-        self.shortlisted(moved, body).min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
     /// The cheapest choice in `count` parts, where the whole leaves most of the device idle. Parts have tiles of their own:
     /// larger ones than the whole would have.
-    fn best_split(&self, program: &TensorProgram, body: &GroupBody, count: usize) -> Option<(ScheduleParams, f64)> {
+    fn best_split(&self, program: &TensorProgram, body: &Arc<GroupBody>, count: usize) -> Option<PricedKernel> {
         let units = self.arch.multiprocessors.value;
         if !may_split(body, fewest_tiles(body), count, units) {
             return None;
         }
         let bodies = split(body, count, TensorId::from_index(program.tensors.len()))?;
-        let (parts, _) = self.cheapest(moved_parts(program, &bodies).0, &bodies.parts)?;
-        if !may_split(body, parts.tiles(&bodies.parts) / count, count, units) {
+        let moved = moved_parts(program, &bodies).0;
+        let parts = PricedKernel::cheapest(self.shortlisted(moved, &bodies.parts))?.kernel;
+        if !may_split(body, parts.tiles() / count, count, units) {
             return None;
         }
         let template = parts.rules().with_parts(count)?;
-        let params = ScheduleParams { template, tile: parts.tile[1..].to_vec() };
-        let time = self.split_price(program, &bodies, &split_params(&params, &bodies)?);
-        Some((params, time))
+        let params = ScheduleParams { template, tile: parts.tile()[1..].to_vec() };
+        let kernel = Kernel::unchecked(Arc::clone(body), params);
+        let microseconds = self.split_price(program, &bodies.kernels(&kernel)?);
+        Some(PricedKernel { kernel, microseconds })
     }
 
     /// Both rOperators of a split group.
-    fn split_price(&self, program: &TensorProgram, bodies: &SplitBodies, params: &[ScheduleParams; 2]) -> f64 {
-        let moved = moved_parts(program, bodies);
-        let of = |body: &GroupBody, params: &ScheduleParams, moved: u64| {
-            self.price(moved, body, params, &kernel_counts(body, params, Sampling::COARSE))
-        };
-        of(&bodies.parts, &params[0], moved.0) + of(&bodies.sum, &params[1], moved.1)
+    fn split_price(&self, program: &TensorProgram, split: &SplitKernels) -> f64 {
+        let moved = moved_parts(program, &split.bodies);
+        let of =
+            |kernel: &Kernel, moved: u64| self.counted_price(moved, kernel, &kernel_counts(kernel, Sampling::COARSE));
+        of(&split.parts, moved.0) + of(&split.sum, moved.1)
     }
 
-    fn price(&self, moved: u64, body: &GroupBody, params: &ScheduleParams, counts: &KernelCounts) -> f64 {
+    fn counted_price(&self, moved: u64, kernel: &Kernel, counts: &KernelCounts) -> f64 {
         let arch = &self.arch;
         let traffic = moved as f64 / arch.memory_bytes_per_microsecond.value;
-        let waves = params.tiles(body).div_ceil(arch.multiprocessors.value) as f64;
-        let kernel = Kernel { arch, body, params, counts: *counts };
-        let tiles = waves * pricing(&params.template).tile_cycles(&kernel) / arch.cycles_per_microsecond.value;
+        let waves = kernel.tiles().div_ceil(arch.multiprocessors.value) as f64;
+        let counted = CountedKernel { arch, kernel, counts: *counts };
+        let tiles = waves * pricing(kernel.template()).tile_cycles(&counted) / arch.cycles_per_microsecond.value;
         arch.step_microseconds.value + traffic.max(tiles)
     }
 }

@@ -3,15 +3,16 @@
 use crate::template::candidates::{candidates, thread_candidates};
 use crate::template::contraction::host_tiles::host_tiles;
 use crate::template::pricing;
+use std::sync::Arc;
 use warpweave_graph::expr::{AxisId, BinaryOp, Index, Read, Reducer, Scalar, TensorExpr};
 use warpweave_graph::program::TensorProgram;
 
-use crate::cost::KernelCost;
 use crate::cost::counts::evaluation::element_of_output;
 use crate::cost::cpu::{CpuArch, Processor};
+use crate::cost::{KernelCost, PricedKernel};
 use warpweave_plan::body::{GroupBody, Stage, StageSource};
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::staged::{StagedBox, boxes, extents};
-use warpweave_plan::template::tile::ScheduleParams;
 
 /// Costs of the host back end: contractions are native matrix products after packing, everything else is instructions over
 /// registers of neighbouring points.
@@ -38,28 +39,23 @@ const PRODUCT_SHARE: f64 = 0.2;
 const FEW_THREADS: usize = 2;
 
 impl KernelCost for HostCost {
-    fn microseconds(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        let tiles = params.tiles(body);
+    fn microseconds(&self, program: &TensorProgram, kernel: &Kernel) -> f64 {
+        let tiles = kernel.tiles();
         let waves = |threads: usize| tiles.div_ceil(threads) as f64;
         let together = waves(self.threads) + waves(FEW_THREADS) + tiles as f64 / FEW_THREADS as f64;
         let processor = Processor { arch: &self.arch, program: Some(program) };
-        together * pricing(&params.template).host_microseconds(body, params, processor)
+        together * pricing(kernel.template()).host_microseconds(kernel, processor)
     }
 
-    fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
+    fn task_microseconds(&self, kernel: &Kernel) -> f64 {
         let processor = Processor { arch: &self.arch, program: None };
-        pricing(&params.template).host_microseconds(body, params, processor)
+        pricing(kernel.template()).host_microseconds(kernel, processor)
     }
 
-    fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
-        let priced =
-            candidates(body).into_iter().chain(thread_candidates(body)).chain(host_tiles(body, &self.arch)).map(
-                |params| {
-                    let time = self.microseconds(program, body, &params);
-                    (params, time)
-                },
-            );
-        priced.min_by(|a, b| a.1.total_cmp(&b.1))
+    fn best(&self, program: &TensorProgram, body: &Arc<GroupBody>) -> Option<PricedKernel> {
+        let own = thread_candidates(body).chain(host_tiles(body, &self.arch));
+        let kernels = candidates(body).into_iter().chain(own);
+        PricedKernel::cheapest(kernels.map(|kernel| self.price(program, kernel)))
     }
 
     fn shared_bytes_per_block(&self) -> usize {
@@ -68,19 +64,20 @@ impl KernelCost for HostCost {
 }
 
 /// Microseconds of a tile all of whose stages the vector engine evaluates.
-pub(crate) fn evaluated(body: &GroupBody, params: &ScheduleParams, arch: &CpuArch) -> f64 {
-    arch.task_microseconds.value + evaluations(body, params) / arch.operations_per_microsecond.value
+pub(crate) fn evaluated(kernel: &Kernel, arch: &CpuArch) -> f64 {
+    arch.task_microseconds.value + evaluations(kernel) / arch.operations_per_microsecond.value
 }
 
 /// The same where staged values are evaluated on their boxes first.
-pub(crate) fn evaluated_in_boxes(body: &GroupBody, params: &ScheduleParams, arch: &CpuArch) -> f64 {
-    let Some(boxes) = boxes(body, params) else { return f64::INFINITY };
+pub(crate) fn evaluated_in_boxes(kernel: &Kernel, arch: &CpuArch) -> f64 {
+    let body = kernel.body();
+    let Some(boxes) = boxes(kernel) else { return f64::INFINITY };
     let staged = body.staged.iter().zip(&boxes).map(|(stage, staged)| {
         let reduced = stage.expr.reduced().map(|axis| stage.expr.axes[axis].extent);
         let points: usize = extents(staged).into_iter().chain(reduced).product();
         points as f64 * operations(&stage.expr) * share(&stage.expr, false)
     });
-    let operations = evaluations(body, params) + staged.sum::<f64>();
+    let operations = evaluations(kernel) + staged.sum::<f64>();
     let elements = |staged: &StagedBox| extents(staged).into_iter().product::<usize>();
     let sizes = body.staged.iter().map(|stage| stage.expr.element.bytes());
     let bytes = sizes.zip(&boxes).map(|(size, staged)| (size * elements(staged)) as f64).sum::<f64>();
@@ -89,8 +86,9 @@ pub(crate) fn evaluated_in_boxes(body: &GroupBody, params: &ScheduleParams, arch
 }
 
 /// Scalar operations of the stages of a tile, in the time of those of the vector engine.
-fn evaluations(body: &GroupBody, params: &ScheduleParams) -> f64 {
-    let points: f64 = params.tile.iter().map(|&extent| extent as f64).product();
+fn evaluations(kernel: &Kernel) -> f64 {
+    let body = kernel.body();
+    let points: f64 = kernel.tile().iter().map(|&extent| extent as f64).product();
     let is_one_by_one = (0..body.stages.len()).any(|stage| !body.extra_axes(stage).is_empty());
     let stages = body.stages.iter().enumerate().map(|(at, stage)| {
         let own = stage.expr.axes.values().skip(body.tile_rank).map(|axis| axis.extent as f64);

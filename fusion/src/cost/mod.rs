@@ -16,6 +16,7 @@ pub mod timings;
 pub mod traffic;
 
 use std::fmt;
+use std::sync::Arc;
 
 use warpweave_graph::program::TensorProgram;
 
@@ -23,28 +24,49 @@ use crate::cost::arch::DeviceShare;
 use crate::cost::timings::Timing;
 use crate::template::candidates::candidates;
 use warpweave_plan::body::GroupBody;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::contraction::shape::ContractionShape;
-use warpweave_plan::template::tile::ScheduleParams;
+
+/// A kernel with its cost.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PricedKernel {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Microseconds on the whole device, the dependent step included.
+    pub microseconds: f64,
+}
+
+impl PricedKernel {
+    /// The first of the cheapest.
+    pub fn cheapest(kernels: impl IntoIterator<Item = Self>) -> Option<Self> {
+        kernels.into_iter().min_by(Self::by_price)
+    }
+
+    /// The cheaper one first.
+    pub fn by_price(a: &Self, b: &Self) -> std::cmp::Ordering {
+        a.microseconds.total_cmp(&b.microseconds)
+    }
+}
 
 /// A cost model: the time of a group's kernel under a choice of parameters.
 pub trait KernelCost: fmt::Debug + Send + Sync {
     /// Microseconds on the whole device, the dependent step included.
-    fn microseconds(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64;
+    fn microseconds(&self, program: &TensorProgram, kernel: &Kernel) -> f64;
 
     /// Microseconds of one rTask that has its unit to itself.
-    fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64;
+    fn task_microseconds(&self, kernel: &Kernel) -> f64;
 
     /// Microseconds that a call takes once where it may run several rTasks one after another. Of these an rTask's own
     /// microseconds hold a [`CALL_STEPS`]th.
     ///
     /// [`CALL_STEPS`]: crate::template::pricing::CALL_STEPS
-    fn call_microseconds(&self, _: &GroupBody, _: &ScheduleParams) -> f64 {
+    fn call_microseconds(&self, _: &Kernel) -> f64 {
         0.0
     }
 
     /// Of an rTask's microseconds, those in which the first steps of the factors of `sides` arrive. 0 unless the model knows.
-    fn prologue_microseconds(&self, _: &GroupBody, _: &ScheduleParams, _sides: &[AxisClass]) -> f64 {
+    fn prologue_microseconds(&self, _: &Kernel, _sides: &[AxisClass]) -> f64 {
         0.0
     }
 
@@ -60,34 +82,36 @@ pub trait KernelCost: fmt::Debug + Send + Sync {
     }
 
     /// Microseconds that an rTask takes more or less than its price where a stream calls its kernel. 0 unless the model knows.
-    fn dispatch_microseconds(&self, _: &GroupBody, _: &ScheduleParams) -> f64 {
+    fn dispatch_microseconds(&self, _: &Kernel) -> f64 {
         0.0
     }
 
-    /// The cheapest choice for a body and its cost in microseconds; the first of equals. `None` if no kernel takes it: its
+    /// The cheapest kernel of a body; the first of equals. `None` if no kernel takes it: its
     /// staged values fit nowhere.
-    fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
-        let priced = candidates(body).into_iter().map(|params| {
-            let time = self.microseconds(program, body, &params);
-            (params, time)
-        });
-        priced.min_by(|a, b| a.1.total_cmp(&b.1))
+    fn best(&self, program: &TensorProgram, body: &Arc<GroupBody>) -> Option<PricedKernel> {
+        PricedKernel::cheapest(candidates(body).into_iter().map(|kernel| self.price(program, kernel)))
+    }
+
+    /// A kernel with its microseconds on the whole device.
+    fn price(&self, program: &TensorProgram, kernel: Kernel) -> PricedKernel {
+        let microseconds = self.microseconds(program, &kernel);
+        PricedKernel { kernel, microseconds }
     }
 
     /// Kernels to choose among where a group shares the device: the fastest on parts of it, contractions in one of
     /// `shapes`. Empty where there is no choice.
-    fn variants(&self, _: &TensorProgram, _: &GroupBody, _: &[ContractionShape]) -> Vec<ScheduleParams> {
+    fn variants(&self, _: &TensorProgram, _: &Arc<GroupBody>, _: &[ContractionShape]) -> Vec<Kernel> {
         Vec::new()
     }
 
     /// Kernels for a device that runs many other groups beside this one: the fastest on small shares of it, and the one that
     /// takes the least unit-time (units × duration). Empty where there is no choice.
-    fn beside_others(&self, _: &TensorProgram, _: &GroupBody) -> Vec<ScheduleParams> {
+    fn beside_others(&self, _: &TensorProgram, _: &Arc<GroupBody>) -> Vec<Kernel> {
         Vec::new()
     }
 
     /// The cheapest choice for a body whose kernel takes at most so many bytes of shared memory; `None` where there is no choice.
-    fn best_within(&self, _: &TensorProgram, _: &GroupBody, _shared_bytes: usize) -> Option<ScheduleParams> {
+    fn best_within(&self, _: &TensorProgram, _: &Arc<GroupBody>, _shared_bytes: usize) -> Option<Kernel> {
         None
     }
 
@@ -96,8 +120,8 @@ pub trait KernelCost: fmt::Debug + Send + Sync {
         None
     }
 
-    /// What a body may be computed with and its microseconds, cheapest first; the cheapest alone unless the model prices more.
-    fn ranked(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
+    /// The kernels of a body, cheapest first; the cheapest alone unless the model prices more.
+    fn ranked(&self, program: &TensorProgram, body: &Arc<GroupBody>) -> Vec<PricedKernel> {
         self.best(program, body).into_iter().collect()
     }
 
@@ -105,7 +129,7 @@ pub trait KernelCost: fmt::Debug + Send + Sync {
     fn shared_bytes_per_block(&self) -> usize;
 
     /// The recorded time of a kernel, where the model has one.
-    fn timing(&self, _: &GroupBody, _: &ScheduleParams) -> Option<Timing> {
+    fn timing(&self, _: &Kernel) -> Option<Timing> {
         None
     }
 }

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use warpweave_graph::program::TensorProgram;
 
 use crate::cost::KernelCost;
+use crate::cost::PricedKernel;
 use crate::cost::estimate::EstimatedCost;
 use crate::cost::timings::{Architecture, Timing, Timings};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::body::signature::Signature;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::contraction::operand_staging::without_staged_operands;
 use warpweave_plan::template::contraction::shape::ContractionShape;
@@ -63,11 +65,11 @@ impl RecordedCost {
         &self.estimate
     }
 
-    fn priced(&self, program: &TensorProgram, body: &GroupBody) -> impl Iterator<Item = (ScheduleParams, f64)> {
+    fn priced(&self, program: &TensorProgram, body: &Arc<GroupBody>) -> impl Iterator<Item = PricedKernel> {
         let own = self.body(body);
-        self.estimate.choices(program, body).into_iter().map(move |(params, estimated)| {
-            let time = own.microseconds(&params, || estimated);
-            (params, time)
+        self.estimate.choices(program, body).into_iter().map(move |PricedKernel { kernel, microseconds }| {
+            let microseconds = own.microseconds(kernel.params(), || microseconds);
+            PricedKernel { kernel, microseconds }
         })
     }
 
@@ -102,23 +104,23 @@ impl OwnRecords<'_> {
 }
 
 impl KernelCost for RecordedCost {
-    fn microseconds(&self, program: &TensorProgram, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        self.body(body).microseconds(params, || self.estimate.microseconds(program, body, params))
+    fn microseconds(&self, program: &TensorProgram, kernel: &Kernel) -> f64 {
+        self.body(kernel.body()).microseconds(kernel.params(), || self.estimate.microseconds(program, kernel))
     }
 
     /// The estimate, times measured over estimated of the kernel, or else the ratio that scales its cost.
-    fn task_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        self.estimate.task_microseconds(body, params)
-            * self.body(&without_staged_operands(body, params)).task_ratio(params)
+    fn task_microseconds(&self, kernel: &Kernel) -> f64 {
+        self.estimate.task_microseconds(kernel)
+            * self.body(without_staged_operands(kernel).body()).task_ratio(kernel.params())
     }
 
-    fn call_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        self.estimate.call_microseconds(body, params) * self.body(body).task_ratio(params)
+    fn call_microseconds(&self, kernel: &Kernel) -> f64 {
+        self.estimate.call_microseconds(kernel) * self.body(kernel.body()).task_ratio(kernel.params())
     }
 
-    fn prologue_microseconds(&self, body: &GroupBody, params: &ScheduleParams, sides: &[AxisClass]) -> f64 {
-        self.estimate.prologue_microseconds(body, params, sides)
-            * self.body(&without_staged_operands(body, params)).task_ratio(params)
+    fn prologue_microseconds(&self, kernel: &Kernel, sides: &[AxisClass]) -> f64 {
+        self.estimate.prologue_microseconds(kernel, sides)
+            * self.body(without_staged_operands(kernel).body()).task_ratio(kernel.params())
     }
 
     fn tags_microseconds(&self, values: f64, tasks: u32) -> f64 {
@@ -129,30 +131,30 @@ impl KernelCost for RecordedCost {
         self.estimate.polls_microseconds(polls)
     }
 
-    fn dispatch_microseconds(&self, body: &GroupBody, params: &ScheduleParams) -> f64 {
-        self.estimate.dispatch_microseconds(body, params)
+    fn dispatch_microseconds(&self, kernel: &Kernel) -> f64 {
+        self.estimate.dispatch_microseconds(kernel)
     }
 
-    fn best(&self, program: &TensorProgram, body: &GroupBody) -> Option<(ScheduleParams, f64)> {
-        self.priced(program, body).min_by(|a, b| a.1.total_cmp(&b.1))
+    fn best(&self, program: &TensorProgram, body: &Arc<GroupBody>) -> Option<PricedKernel> {
+        PricedKernel::cheapest(self.priced(program, body))
     }
 
-    fn variants(&self, program: &TensorProgram, body: &GroupBody, shapes: &[ContractionShape]) -> Vec<ScheduleParams> {
+    fn variants(&self, program: &TensorProgram, body: &Arc<GroupBody>, shapes: &[ContractionShape]) -> Vec<Kernel> {
         self.estimate.variants(program, body, shapes)
     }
 
-    fn best_within(&self, program: &TensorProgram, body: &GroupBody, shared_bytes: usize) -> Option<ScheduleParams> {
+    fn best_within(&self, program: &TensorProgram, body: &Arc<GroupBody>, shared_bytes: usize) -> Option<Kernel> {
         self.estimate.best_within(program, body, shared_bytes)
     }
 
-    fn beside_others(&self, program: &TensorProgram, body: &GroupBody) -> Vec<ScheduleParams> {
+    fn beside_others(&self, program: &TensorProgram, body: &Arc<GroupBody>) -> Vec<Kernel> {
         self.estimate.beside_others(program, body)
     }
 
     /// All that there is to choose from for a body.
-    fn ranked(&self, program: &TensorProgram, body: &GroupBody) -> Vec<(ScheduleParams, f64)> {
-        let mut priced: Vec<(ScheduleParams, f64)> = self.priced(program, body).collect();
-        priced.sort_by(|a, b| a.1.total_cmp(&b.1));
+    fn ranked(&self, program: &TensorProgram, body: &Arc<GroupBody>) -> Vec<PricedKernel> {
+        let mut priced: Vec<PricedKernel> = self.priced(program, body).collect();
+        priced.sort_by(PricedKernel::by_price);
         priced
     }
 
@@ -160,8 +162,8 @@ impl KernelCost for RecordedCost {
         self.estimate.shared_bytes_per_block()
     }
 
-    fn timing(&self, body: &GroupBody, params: &ScheduleParams) -> Option<Timing> {
-        self.records.bodies.get(&Signature::of(body))?.timings.get(params).copied()
+    fn timing(&self, kernel: &Kernel) -> Option<Timing> {
+        self.records.bodies.get(&Signature::of(kernel.body()))?.timings.get(kernel.params()).copied()
     }
 }
 

@@ -22,7 +22,7 @@ impl Traffic {
     pub fn of(program: &TensorProgram, partition: &Partition) -> Self {
         let mut traffic = Self::default();
         for group in &partition.groups {
-            for (tensor, bytes) in tensor_bytes(&group.body, |tensor| &program.tensors[tensor].ty) {
+            for (tensor, bytes) in tensor_bytes(group.kernel.body(), |tensor| &program.tensors[tensor].ty) {
                 match program.stored(tensor) {
                     Some(_) => traffic.weights += bytes,
                     None => traffic.activations += bytes,

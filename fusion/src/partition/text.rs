@@ -14,6 +14,7 @@ use std::fmt;
 
 use warpweave_graph::program::{Definition, StatementId, TensorProgram};
 use warpweave_graph::text::reader::{Parsed, Reader, TextError};
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::text as params_text;
 use warpweave_plan::text::body;
 
@@ -22,12 +23,10 @@ use crate::partition::search::{FusionGroup, Partition};
 impl fmt::Display for Partition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "partition")?;
-        for (position, FusionGroup { statements, body, params, microseconds, origins: _ }) in
-            self.groups.iter().enumerate()
-        {
+        for (position, FusionGroup { statements, kernel, microseconds, origins: _ }) in self.groups.iter().enumerate() {
             let members: Vec<String> = statements.iter().map(ToString::to_string).collect();
-            writeln!(f, "  group {position} of [{}]: {params}, {microseconds:?} us", members.join(", "))?;
-            write!(f, "{body}")?;
+            writeln!(f, "  group {position} of [{}]: {kernel}, {microseconds:?} us", members.join(", "))?;
+            write!(f, "{}", kernel.body())?;
         }
         Ok(())
     }
@@ -79,8 +78,8 @@ fn group(
     let before = reader.clone();
     let microseconds = reader.literal().parse().map_err(|_| before.expected("microseconds"))?;
     reader.keyword("us")?;
-    let body = body::read(reader, program.tensors.len())?.into();
+    let kernel = Kernel::unchecked(body::read(reader, program.tensors.len())?, params);
     let statements = members.into_iter().collect();
     let origins = program.origins_of(&statements);
-    Ok(FusionGroup { statements, body, params, microseconds, origins })
+    Ok(FusionGroup { statements, kernel, microseconds, origins })
 }

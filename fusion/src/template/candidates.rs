@@ -1,7 +1,10 @@
 //! The parameters that the rules leave for a body.
 
+use std::sync::Arc;
+
 use warpweave_graph::Numerics;
 use warpweave_plan::body::GroupBody;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
@@ -22,17 +25,19 @@ const SMALL: [usize; 2] = [64, 128];
 const LARGE_ROWS: [usize; 3] = [32, 64, 128];
 
 /// Choices for the threads of a processor: tiles that are larger or smaller than those of a GPU's blocks.
-pub fn thread_candidates(body: &GroupBody) -> impl Iterator<Item = ScheduleParams> {
+pub fn thread_candidates(body: &Arc<GroupBody>) -> impl Iterator<Item = Kernel> {
     let extents = body.tile_extents();
     let all: Vec<usize> = (0..extents.len()).collect();
     let reduces = body.procedure().is_none() && body.reductions().count() > 0 && body.staged.is_empty();
     let rows = LARGE_ROWS.into_iter().filter(|_| reduces);
     let rows = rows.map(|rows| fill(&extents, &all, rows)).collect::<Vec<_>>().into_iter();
-    rows.map(|tile| ScheduleParams { template: Template::Row(RowThreads::Warp), tile }).chain(thread_elementwise(body))
+    let rows = rows.map(|tile| ScheduleParams { template: Template::Row(RowThreads::Warp), tile });
+    let body = Arc::clone(body);
+    rows.chain(thread_elementwise(&body)).map(move |params| Kernel::unchecked(Arc::clone(&body), params))
 }
 
 /// The same of what is computed element by element.
-fn thread_elementwise(body: &GroupBody) -> impl Iterator<Item = ScheduleParams> {
+fn thread_elementwise(body: &GroupBody) -> impl Iterator<Item = ScheduleParams> + use<> {
     let extents = body.tile_extents();
     let own = (0..body.stages.len()).any(|stage| !body.extra_axes(stage).is_empty());
     let is_pointwise = body.procedure().is_none() && body.reductions().count() <= 1 && !own && body.staged.is_empty();
@@ -47,8 +52,12 @@ fn thread_elementwise(body: &GroupBody) -> impl Iterator<Item = ScheduleParams> 
     points.map(move |(per_thread, points)| choice(per_thread, points))
 }
 
-/// The choices of the templates without a shared-memory stage.
-pub fn simple_candidates(body: &GroupBody) -> Vec<ScheduleParams> {
+/// The kernels of the templates without a shared-memory stage.
+pub fn simple_candidates(body: &Arc<GroupBody>) -> Vec<Kernel> {
+    simple_params(body).into_iter().map(|params| Kernel::unchecked(Arc::clone(body), params)).collect()
+}
+
+fn simple_params(body: &GroupBody) -> Vec<ScheduleParams> {
     let extents = body.tile_extents();
     if body.procedure().is_some() {
         return vec![ScheduleParams { template: Template::Opaque, tile: vec![1; extents.len()] }];
@@ -181,9 +190,9 @@ const FEWEST_SLICED_POINTS: usize = 4;
 /// Bytes of shared memory that tiles and sums of slices take at most.
 const MOST_SLICED_BYTES: usize = 64 << 10;
 
-/// A few fixed choices of every template for a body; empty only if it stages values that fit nowhere. The search's choices
+/// A few fixed kernels of every template for a body; empty only if it stages values that fit nowhere. The search's choices
 /// are [`crate::template::contraction::shortlist`]'s.
-pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
+pub fn candidates(body: &Arc<GroupBody>) -> Vec<Kernel> {
     if !body.staged.is_empty() {
         return warpweave_plan::template::staged::phase::candidates(body)
             .into_iter()
@@ -194,7 +203,9 @@ pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
     if let Some(contraction) = Contraction::of(body) {
         found.extend([(4, 4), (2, 2), (4, 1), (1, 4)].map(|(rows, columns)| {
             let shape = ContractionShape::square(rows, columns);
-            ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(body, &contraction) }
+            let params =
+                ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(body, &contraction) };
+            Kernel::unchecked(Arc::clone(body), params)
         }));
     }
     found

@@ -12,12 +12,11 @@ pub mod staged;
 pub mod variants;
 pub mod weight_stationary;
 
-use warpweave_plan::body::GroupBody;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::Opaque;
 use warpweave_plan::template::Staged;
 use warpweave_plan::template::Template;
 use warpweave_plan::template::WeightStationary;
-use warpweave_plan::template::tile::ScheduleParams;
 
 use crate::cost::counts::{KernelCounts, Sampling};
 use crate::template::pricing::Pricing;
@@ -40,6 +39,6 @@ pub fn pricing(template: &Template) -> &dyn Pricing {
 /// Unlike the closed forms of [`crate::cost::bound::counts`], which count a block's footprint once, this follows each warp
 /// through the template: lanes that share a sector share its transaction, warps do not. The emulator counts the same
 /// quantities from the addresses of the emitted kernel.
-pub fn kernel_counts(body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> KernelCounts {
-    pricing(&params.template).counts(body, params, sampling)
+pub fn kernel_counts(kernel: &Kernel, sampling: Sampling) -> KernelCounts {
+    pricing(kernel.template()).counts(kernel, sampling)
 }

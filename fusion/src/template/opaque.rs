@@ -8,15 +8,15 @@ use crate::cost::cpu::Processor;
 use crate::cost::host::operations;
 use crate::cost::instructions::BARRIER_CYCLES;
 use crate::cost::instructions::work;
-use crate::template::kernel::Kernel;
+use crate::template::kernel::CountedKernel;
 use crate::template::pricing::Pricing;
 use crate::template::row::cost::shared_row;
 use warpweave_graph::numerics::WORD_BYTES;
 use warpweave_plan::body::GroupBody;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::Opaque;
 use warpweave_plan::template::opaque::{row_work, rows};
 use warpweave_plan::template::rules::Rules;
-use warpweave_plan::template::tile::ScheduleParams;
 
 /// Instructions of a thread at a step, beside the body's.
 const STEP_INSTRUCTIONS: f64 = 24.0;
@@ -26,33 +26,33 @@ const STEP_INSTRUCTIONS: f64 = 24.0;
 const STEP_CYCLES: f64 = 175.0;
 
 impl Pricing for Opaque {
-    fn counts(&self, body: &GroupBody, _: &ScheduleParams, _: Sampling) -> KernelCounts {
-        procedure_counts(body)
+    fn counts(&self, kernel: &Kernel, _: Sampling) -> KernelCounts {
+        procedure_counts(kernel.body())
     }
 
-    fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
-        let transfer = kernel.transfer(kernel.counts.load_sectors + kernel.counts.store_sectors);
-        row_cycles(kernel, BARRIER_CYCLES).max(transfer)
+    fn tile_cycles(&self, counted: &CountedKernel<'_>) -> f64 {
+        let transfer = counted.transfer(counted.counts.load_sectors + counted.counts.store_sectors);
+        row_cycles(counted, BARRIER_CYCLES).max(transfer)
     }
 
-    fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {
-        Some(shared_row(body, params, stage, self.block_size().threads()))
+    fn block_shape(&self, kernel: &Kernel, stage: usize) -> Option<BlockShape> {
+        Some(shared_row(kernel, stage, self.block_size().threads()))
     }
 
-    fn host_microseconds(&self, body: &GroupBody, _: &ScheduleParams, processor: Processor<'_>) -> f64 {
-        let Some(work) = row_work(body) else { return f64::INFINITY };
-        let operations = work.evaluations * operations(&body.stages[0].expr) + work.sequential;
+    fn host_microseconds(&self, kernel: &Kernel, processor: Processor<'_>) -> f64 {
+        let Some(work) = row_work(kernel.body()) else { return f64::INFINITY };
+        let operations = work.evaluations * operations(&kernel.body().stages[0].expr) + work.sequential;
         let arch = processor.arch;
         arch.task_microseconds.value + operations / arch.operations_per_microsecond.value
     }
 }
 
 /// Cycles of a row on a block.
-fn row_cycles(kernel: &Kernel<'_>, meeting: f64) -> f64 {
-    let (body, arch) = (kernel.body, kernel.arch);
+fn row_cycles(counted: &CountedKernel<'_>, meeting: f64) -> f64 {
+    let (body, arch) = (counted.kernel.body(), counted.arch);
     let Some(row) = row_work(body) else { return f64::INFINITY };
     let threads = Opaque.block_size().threads() as f64;
-    let lanes = kernel.rates().lanes;
+    let lanes = counted.rates().lanes;
     let issue = STEP_INSTRUCTIONS * threads / lanes;
     let evaluation = work(&body.stages[0].expr) * threads / lanes;
     let latency = arch.load_latency_cycles.value;

@@ -4,13 +4,15 @@ use crate::tuning::SearchTuning;
 use warpweave_graph::arena::Id;
 use warpweave_graph::program::{TensorId, TensorProgram};
 
-use crate::cost::KernelCost;
 use crate::cost::arch::DeviceShare;
 use crate::cost::estimate::EstimatedCost;
+use crate::cost::{KernelCost, PricedKernel};
 use crate::template::candidates::simple_candidates;
 use crate::template::contraction::split::may_split;
 use crate::template::contraction::split::split;
+use std::sync::Arc;
 use warpweave_plan::body::GroupBody;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::contraction::shape::ContractionShape;
@@ -22,27 +24,27 @@ impl EstimatedCost {
     pub fn best_on_shares(
         &self,
         program: &TensorProgram,
-        body: &GroupBody,
+        body: &Arc<GroupBody>,
         shapes: &[ContractionShape],
-    ) -> Vec<ScheduleParams> {
+    ) -> Vec<Kernel> {
         let mut found = Vec::new();
         for share in DeviceShare::ALL {
             let best = Self { arch: self.arch.share(share) }.best_under(program, body, shapes);
-            found.extend(best.filter(|params| !found.contains(params)));
+            found.extend(best.filter(|kernel| !found.contains(kernel)));
         }
         found
     }
 
     /// The fastest kernel for a body, and the one whose tiles take the least time together of those that are not twice as slow.
-    pub(crate) fn fastest_and_smallest(&self, program: &TensorProgram, body: &GroupBody) -> Vec<ScheduleParams> {
+    pub(crate) fn fastest_and_smallest(&self, program: &TensorProgram, body: &Arc<GroupBody>) -> Vec<Kernel> {
         let choices = self.choices(program, body);
-        let Some(fastest) = choices.iter().map(|(_, time)| *time).min_by(f64::total_cmp) else { return Vec::new() };
-        let work = |params: &ScheduleParams| self.task_microseconds(body, params) * params.tiles(body) as f64;
-        let whole = choices.iter().filter(|(params, time)| params.parts() == 1 && *time <= 2.0 * fastest);
-        let smallest = whole.min_by(|a, b| work(&a.0).total_cmp(&work(&b.0)));
-        let fastest = choices.iter().find(|(_, time)| *time == fastest);
-        let mut found: Vec<ScheduleParams> =
-            fastest.into_iter().chain(smallest).map(|choice| choice.0.clone()).collect();
+        let times = choices.iter().map(|choice| choice.microseconds);
+        let Some(fastest) = times.min_by(f64::total_cmp) else { return Vec::new() };
+        let work = |kernel: &Kernel| self.task_microseconds(kernel) * kernel.tiles() as f64;
+        let whole = choices.iter().filter(|choice| choice.kernel.parts() == 1 && choice.microseconds <= 2.0 * fastest);
+        let smallest = whole.min_by(|a, b| work(&a.kernel).total_cmp(&work(&b.kernel)));
+        let fastest = choices.iter().find(|choice| choice.microseconds == fastest);
+        let mut found: Vec<Kernel> = fastest.into_iter().chain(smallest).map(|choice| choice.kernel.clone()).collect();
         found.dedup();
         found
     }
@@ -50,25 +52,18 @@ impl EstimatedCost {
     fn best_under(
         &self,
         program: &TensorProgram,
-        body: &GroupBody,
+        body: &Arc<GroupBody>,
         shapes: &[ContractionShape],
-    ) -> Option<ScheduleParams> {
-        let priced: Vec<(ScheduleParams, f64)> = if body.staged.is_empty() {
-            let choices = simple_candidates(body).into_iter().chain(self.contractions(program, body, shapes));
-            choices.map(|params| (params.clone(), self.microseconds(program, body, &params))).collect()
-        } else {
-            self.staged_choices(program, body)
-        };
-        priced.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).map(|(params, _)| params)
+    ) -> Option<Kernel> {
+        if !body.staged.is_empty() {
+            return PricedKernel::cheapest(self.staged_choices(program, body)).map(|priced| priced.kernel);
+        }
+        let choices = simple_candidates(body).into_iter().chain(self.contractions(program, body, shapes));
+        PricedKernel::cheapest(choices.map(|kernel| self.price(program, kernel))).map(|priced| priced.kernel)
     }
 
     /// The contractions of these shapes, whole and in the parts that they may be split into.
-    fn contractions(
-        &self,
-        program: &TensorProgram,
-        body: &GroupBody,
-        shapes: &[ContractionShape],
-    ) -> Vec<ScheduleParams> {
+    fn contractions(&self, program: &TensorProgram, body: &Arc<GroupBody>, shapes: &[ContractionShape]) -> Vec<Kernel> {
         let Some(contraction) = Contraction::of(body) else { return Vec::new() };
         let parts = |count: &usize| split(body, *count, TensorId::from_index(program.tensors.len())).is_some();
         let counts: Vec<usize> = SearchTuning::DEFAULT.partition.splits.into_iter().filter(parts).collect();
@@ -77,9 +72,9 @@ impl EstimatedCost {
             let of_tile = |tile: Vec<usize>| {
                 let under = |parts: usize| {
                     let template = Template::Contraction(ContractionShape { split_k: parts, ..*shape });
-                    ScheduleParams { template, tile: tile.clone() }
+                    Kernel::unchecked(Arc::clone(body), ScheduleParams { template, tile: tile.clone() })
                 };
-                let tiles = under(1).tiles(body);
+                let tiles = under(1).tiles();
                 let counts = counts.iter().copied().filter(|count| may_split(body, tiles, *count, units));
                 std::iter::once(1).chain(counts).map(under).collect::<Vec<_>>()
             };

@@ -6,17 +6,17 @@ use crate::cost::counts::Sampling;
 use crate::cost::cpu::Processor;
 use crate::cost::host::evaluated;
 use crate::cost::instructions::COMBINE_LATENCY;
-use crate::template::kernel::Kernel;
+use crate::template::kernel::CountedKernel;
 use crate::template::pricing::{CALL_STEPS, Pricing};
 use crate::template::row::cost::shared_row;
 use warpweave_graph::expr::TensorExpr;
 use warpweave_graph::types::ElementType;
 use warpweave_plan::body::GroupBody;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::WeightStationary;
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::row::rounds::{RUN, Round};
 use warpweave_plan::template::rules::Rules;
-use warpweave_plan::template::tile::ScheduleParams;
 use warpweave_plan::template::weight_stationary::passes::{Passes, reducing_rounds, trips};
 use warpweave_plan::template::weight_stationary::reads::{
     SharedVector, resident_bytes, rows, shared_vectors, shuffles,
@@ -42,31 +42,31 @@ const CALL_CYCLES: f64 = 400.0;
 impl Pricing for WeightStationary {
     /// # Panics
     /// Always: these kernels are priced by their rounds.
-    fn counts(&self, _: &GroupBody, _: &ScheduleParams, _: Sampling) -> KernelCounts {
+    fn counts(&self, _: &Kernel, _: Sampling) -> KernelCounts {
         unreachable!("weight-stationary kernels are priced by their rounds")
     }
 
-    fn priced_counts(&self, _: &GroupBody, _: &ScheduleParams) -> KernelCounts {
+    fn priced_counts(&self, _: &Kernel) -> KernelCounts {
         KernelCounts::default()
     }
 
     /// A step of a call that runs many: the other factors arrive, every row is multiplied and combined across lanes, then a
     /// lane a row finishes it. Constants in registers cost nothing any more, those in shared memory their way out of it.
-    fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
-        let (arch, latency) = (kernel.arch, kernel.arch.load_latency_cycles.value);
-        let rows = rows(kernel.body, kernel.params);
+    fn tile_cycles(&self, counted: &CountedKernel<'_>) -> f64 {
+        let (arch, latency) = (counted.arch, counted.arch.load_latency_cycles.value);
+        let rows = rows(counted.kernel);
         let warps = self.block_size().warps();
-        let passes = Passes::of(kernel.body, kernel.params);
-        let row_bytes = resident_bytes(kernel.body, kernel.params) as f64 / rows as f64;
-        let each = WARP as f64 * warps as f64 / kernel.rates().instructions_per_cycle;
-        let rounds = reducing_rounds(kernel.body);
+        let passes = Passes::of(counted.kernel);
+        let row_bytes = resident_bytes(counted.kernel) as f64 / rows as f64;
+        let each = WARP as f64 * warps as f64 / counted.rates().instructions_per_cycle;
+        let rounds = reducing_rounds(counted.kernel.body());
         // Instructions of a warp on a row in a column, and its trips.
         let work = |round: &Round| {
-            (trips(kernel.body, round) * RUN) as f64 * own_work(kernel.body, round)
-                + (trips(kernel.body, round) * round.reads(kernel.body).len()) as f64
+            (trips(counted.kernel.body(), round) * RUN) as f64 * own_work(counted.kernel.body(), round)
+                + (trips(counted.kernel.body(), round) * round.reads(counted.kernel.body()).len()) as f64
         };
         let instructions: f64 = rounds.iter().map(work).sum();
-        let trips = rounds.iter().map(|round| trips(kernel.body, round)).sum::<usize>() as f64;
+        let trips = rounds.iter().map(|round| trips(counted.kernel.body(), round)).sum::<usize>() as f64;
         let (columns, runs) = (passes.columns as f64, (passes.columns / passes.together) as f64);
         let joined = if passes.last_joins { passes.in_shared() } else { 0 };
         let in_registers = columns * (passes.in_registers + joined) as f64 * instructions * each;
@@ -77,7 +77,7 @@ impl Pricing for WeightStationary {
         let issued = columns * left / warps as f64 * instructions * each;
         let in_shared = bytes.max(issued) + runs * alone as f64 * trips * TRIP_CYCLES;
         // A warp reads every vector once for its rows in registers, and once for each that is not.
-        let vectors = shared_vectors(kernel.body, kernel.params);
+        let vectors = shared_vectors(counted.kernel);
         let bytes_of = |vector: &SharedVector| (vector.read.length * ElementType::F32.bytes()) as f64;
         let of_column = vectors.iter().map(bytes_of).sum::<f64>() / per_cycle;
         let again = (columns - 1.0) * (warps as f64 + left) * of_column;
@@ -90,29 +90,29 @@ impl Pricing for WeightStationary {
             runs * times as f64 * (COMBINE_LATENCY + shuffles(sums) as f64 * SHUFFLE_CYCLES)
         });
         let operations = |expr: &TensorExpr| expr.result().operations() as f64;
-        let longest = kernel.body.stages.iter().map(|stage| operations(&stage.expr)).fold(0.0, f64::max);
-        let reads = kernel.body.operands.len() as f64 * READ_CYCLES;
+        let longest = counted.kernel.body().stages.iter().map(|stage| operations(&stage.expr)).fold(0.0, f64::max);
+        let reads = counted.kernel.body().operands.len() as f64 * READ_CYCLES;
         let finishes = (passes.all * passes.columns).div_ceil(WARP) as f64;
         let finish = finishes * (FINISH_CYCLES * longest + reads) + END_CYCLES;
-        let call = self.call_cycles(kernel) / CALL_STEPS;
+        let call = self.call_cycles(counted) / CALL_STEPS;
         let from_shared = again + rows_again;
         latency + call + BEGIN_CYCLES + in_registers + in_shared + from_shared + combined.sum::<f64>() + finish
     }
 
     /// The operands, and the constants of the rows that stay in registers on their way out of shared memory.
-    fn call_cycles(&self, kernel: &Kernel<'_>) -> f64 {
-        let rows = rows(kernel.body, kernel.params);
-        let kept = rows.min(Passes::of(kernel.body, kernel.params).in_registers * self.block_size().warps());
-        let row_bytes = resident_bytes(kernel.body, kernel.params) as f64 / rows as f64;
-        CALL_CYCLES + kept as f64 * row_bytes / kernel.arch.shared_bytes_per_cycle.value as f64
+    fn call_cycles(&self, counted: &CountedKernel<'_>) -> f64 {
+        let rows = rows(counted.kernel);
+        let kept = rows.min(Passes::of(counted.kernel).in_registers * self.block_size().warps());
+        let row_bytes = resident_bytes(counted.kernel) as f64 / rows as f64;
+        CALL_CYCLES + kept as f64 * row_bytes / counted.arch.shared_bytes_per_cycle.value as f64
     }
 
-    fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {
-        Some(shared_row(body, params, stage, WARP))
+    fn block_shape(&self, kernel: &Kernel, stage: usize) -> Option<BlockShape> {
+        Some(shared_row(kernel, stage, WARP))
     }
 
-    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams, processor: Processor<'_>) -> f64 {
-        evaluated(body, params, processor.arch)
+    fn host_microseconds(&self, kernel: &Kernel, processor: Processor<'_>) -> f64 {
+        evaluated(kernel, processor.arch)
     }
 }
 

@@ -1,12 +1,12 @@
 use warpweave_fusion::cost::counts::{KernelCounts, Sampling};
 use warpweave_fusion::template::kernel_counts;
 
-use crate::{body, params};
+use crate::kernel;
 
 /// A sample of warps stands for warps that do the same: those without a point stand for none.
 fn is_sampled_well(program: &str, under: &str) {
-    let (body, params) = (body(program), params(under));
-    let [exact, coarse] = [Sampling::EXACT, Sampling::COARSE].map(|sampling| kernel_counts(&body, &params, sampling));
+    let kernel = kernel(program, under);
+    let [exact, coarse] = [Sampling::EXACT, Sampling::COARSE].map(|sampling| kernel_counts(&kernel, sampling));
     let quantities: [fn(&KernelCounts) -> f64; 4] =
         [|of| of.load_sectors, |of| of.load_lines, |of| of.warp_loads, |of| of.store_sectors];
     for (at, quantity) in quantities.into_iter().enumerate() {

@@ -6,7 +6,7 @@ fn function(elements: usize) -> f64 {
         "t0: f32[{elements}] = input 0\n\
         e0 (t0) -> t1: f32[{elements}] = [a0<{elements}] mul(exp(x0[a0]), tanh(exp(neg(x0[a0]))))\noutput t1\n"
     );
-    cycles(&program, "pointwise/8/run tile 512")
+    cycles(&program, &format!("pointwise/8/run tile {elements}"))
 }
 
 #[test]

@@ -76,7 +76,8 @@ fn a_run_of_columns_is_one_store() {
             "t0: f32[32x64] = input 0\nt1: f32[64x{columns}] = input 1\n\
             e0 (t0, t1) -> t2: f32[32x{columns}] = [a0<32, a1<{columns}] sum[a2<64] mul(x0[a0, a2], x1[a2, a1])\noutput t2\n"
         );
-        cycles(&program, "contraction/4x4 simt threads 8x32 warp 4x8 width 4 k-tile 32 register-prefetch tile 32x128")
+        let shape = "contraction/4x4 simt threads 8x32 warp 4x8 width 4 k-tile 32 register-prefetch";
+        cycles(&program, &format!("{shape} tile 32x{columns}"))
     };
     let [runs, singles] = [128, 127].map(of);
     assert!(singles - runs > 100.0, "{runs}, and {singles} where columns are stored one by one");

@@ -16,7 +16,7 @@ fn templates(matrix: &str) -> Vec<&'static str> {
     let (program, layouts) = place_concats(&inline_views(&program));
     let cost = HostCost { arch: CpuArch::avx2(), threads: 16 };
     let groups = partition(&program, &layouts, &cost, FusionLevel::Register).groups;
-    groups.iter().map(|group| group.params.rules().name()).collect()
+    groups.iter().map(|group| group.kernel.rules().name()).collect()
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Costs by recorded times.
 
-use warpweave_fusion::cost::KernelCost;
 use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::cost::estimate::EstimatedCost;
 use warpweave_fusion::cost::recorded::RecordedCost;
 use warpweave_fusion::cost::timings::{Architecture, Machine, TimedKernel, Timing, Timings, Version};
+use warpweave_fusion::cost::{KernelCost, PricedKernel};
 use warpweave_fusion::partition::search::{FusionLevel, Partition, partition};
 use warpweave_graph::expr::{BinaryOp, ExprBuilder, Index, Reducer};
 use warpweave_graph::program::{ProgramBuilder, TensorProgram};
@@ -12,7 +12,6 @@ use warpweave_graph::types::{ElementType, TensorType};
 use warpweave_graph::views::{inline_views, place_concats};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::body::signature::Signature;
-use warpweave_plan::template::tile::ScheduleParams;
 
 fn estimate() -> EstimatedCost {
     EstimatedCost { arch: GpuArch::h200() }
@@ -47,9 +46,10 @@ fn machine(architecture: &str, driver: u32) -> Machine {
     }
 }
 
-fn record(timings: &mut Timings, machine: Machine, body: &GroupBody, choice: &(ScheduleParams, f64), measured: f64) {
-    let kernel = TimedKernel { machine, signature: Signature::of(body), params: choice.0.clone() };
-    timings.records.insert(kernel, Timing { measured, estimated: choice.1 });
+fn record(timings: &mut Timings, machine: Machine, choice: &PricedKernel, measured: f64) {
+    let (signature, params) = (Signature::of(choice.kernel.body()), choice.kernel.params().clone());
+    let kernel = TimedKernel { machine, signature, params };
+    timings.records.insert(kernel, Timing { measured, estimated: choice.microseconds });
 }
 
 fn sm_90a() -> Architecture {
@@ -59,66 +59,69 @@ fn sm_90a() -> Architecture {
 #[test]
 fn the_kernel_with_the_shortest_recorded_time_is_chosen() {
     let (program, partition) = products();
-    let body = &partition.groups[0].body;
+    let body = partition.groups[0].kernel.shared_body();
     let choices = estimate().choices(&program, body);
     assert!(choices.len() > 4, "there is something to choose from");
     for fastest in 0..choices.len() {
         let mut timings = Timings::default();
         for (position, choice) in choices.iter().enumerate() {
             let measured = if position == fastest { 1.25 } else { 9.0 };
-            record(&mut timings, machine("sm_90a", 13), body, choice, measured);
+            record(&mut timings, machine("sm_90a", 13), choice, measured);
         }
         let recorded = RecordedCost::new(&timings, &sm_90a(), estimate()).expect("there are records");
-        assert_eq!(recorded.best(&program, body), Some((choices[fastest].0.clone(), 1.25)));
+        assert_eq!(
+            recorded.best(&program, body),
+            Some(PricedKernel { microseconds: 1.25, ..choices[fastest].clone() })
+        );
     }
 }
 
 #[test]
 fn kernels_without_a_time_cost_scaled_estimates() {
     let (program, partition) = products();
-    let [first, second] = [&partition.groups[0].body, &partition.groups[1].body];
+    let [first, second] = [0, 1].map(|group: usize| partition.groups[group].kernel.shared_body());
     let choices = estimate().choices(&program, first);
     let mut timings = Timings::default();
     for (choice, factor) in choices.iter().zip([2.0, 3.0, 50.0]) {
-        record(&mut timings, machine("sm_90a", 13), first, choice, choice.1 * factor);
+        record(&mut timings, machine("sm_90a", 13), choice, choice.microseconds * factor);
     }
     let of_second = &estimate().choices(&program, second)[0];
-    record(&mut timings, machine("sm_90a", 13), second, of_second, of_second.1 * 5.0);
+    record(&mut timings, machine("sm_90a", 13), of_second, of_second.microseconds * 5.0);
     let recorded = RecordedCost::new(&timings, &sm_90a(), estimate()).expect("there are records");
-    let check = |body: &GroupBody, choice: &(ScheduleParams, f64), factor: f64| {
-        let found = recorded.microseconds(&program, body, &choice.0);
-        assert!((found - choice.1 * factor).abs() < 1e-9 * found, "{found} for {choice:?} times {factor}");
-        let task = recorded.task_microseconds(body, &choice.0);
-        let estimated = estimate().task_microseconds(body, &choice.0);
+    let check = |PricedKernel { kernel, microseconds }: &PricedKernel, factor: f64| {
+        let found = recorded.microseconds(&program, kernel);
+        assert!((found - microseconds * factor).abs() < 1e-9 * found, "{found} for {kernel} times {factor}");
+        let task = recorded.task_microseconds(kernel);
+        let estimated = estimate().task_microseconds(kernel);
         assert!((task - estimated * factor).abs() < 1e-9 * task);
     };
-    check(first, &choices[0], 2.0);
-    check(first, &choices[3], 3.0);
-    check(second, &estimate().choices(&program, second)[1], 5.0);
+    check(&choices[0], 2.0);
+    check(&choices[3], 3.0);
+    check(&estimate().choices(&program, second)[1], 5.0);
     // Of the ratios 2, 3, 5 and 50, for a body without a record.
     let mut other = GroupBody::clone(second);
     other.stages[0].output.as_mut().expect("it leaves").index.reverse();
-    check(&other, &estimate().choices(&program, &other)[0], 3.0);
+    check(&estimate().choices(&program, &other.into())[0], 3.0);
 }
 
 #[test]
 fn the_newest_driver_of_the_architecture_decides() {
     let (program, partition) = products();
-    let body = &partition.groups[0].body;
+    let body = partition.groups[0].kernel.shared_body();
     let choice = &estimate().choices(&program, body)[0];
     let mut timings = Timings::default();
     for (architecture, driver, measured) in [("sm_90a", 9, 4.0), ("sm_90a", 12, 7.0), ("sm_80", 13, 2.0)] {
-        record(&mut timings, machine(architecture, driver), body, choice, measured);
+        record(&mut timings, machine(architecture, driver), choice, measured);
     }
     let recorded = RecordedCost::new(&timings, &sm_90a(), estimate()).expect("there are records");
-    assert!((recorded.microseconds(&program, body, &choice.0) - 7.0).abs() < f64::EPSILON);
+    assert!((recorded.microseconds(&program, &choice.kernel) - 7.0).abs() < f64::EPSILON);
     assert!(RecordedCost::new(&timings, &machine("sm_100", 0).architecture, estimate()).is_none());
 }
 
 #[test]
 fn signatures_tell_problems_apart_and_nothing_else() {
     let (_, partition) = products();
-    let [first, second] = [&partition.groups[0].body, &partition.groups[1].body];
+    let [first, second] = [partition.groups[0].kernel.body(), partition.groups[1].kernel.body()];
     assert_ne!(Signature::of(first), Signature::of(second));
     let mut renamed = GroupBody::clone(first);
     renamed.operands.clone_from(&second.operands);

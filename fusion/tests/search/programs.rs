@@ -110,8 +110,8 @@ fn search(program: &TensorProgram) -> SearchReport {
     assert!((total - report.microseconds).abs() < 1e-6 * total, "equal structures have equal costs");
     assert!(report.microseconds <= report.greedy_microseconds);
     for group in &partition.groups {
-        let bound = group_bound(&group.body, &group.params, &cost.arch, BoundMode::Corrected);
-        assert!(bound.fits && bound.fraction > 0.0 && bound.fraction <= 1.0, "{bound:?} of {}", group.params);
+        let bound = group_bound(&group.kernel, &cost.arch, BoundMode::Corrected);
+        assert!(bound.fits && bound.fraction > 0.0 && bound.fraction <= 1.0, "{bound:?} of {}", group.kernel.params());
     }
     report
 }

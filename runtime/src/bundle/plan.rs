@@ -112,7 +112,7 @@ impl TargetPlan {
             [Some(binding.operands), keep].into_iter().flatten().all(|first| first as usize <= loaded.operands.len())
         };
         let keeps = |(id, binding): (OperatorId, &Binding)| {
-            binding.keep.is_some() == (operators[id].params.rules().holds_residents())
+            binding.keep.is_some() == (operators[id].kernel.rules().holds_residents())
         };
         let bound = match target {
             BundleTarget::Host => 0,

@@ -21,7 +21,7 @@ impl ConstantUses {
     pub(super) fn of<'o>(operators: impl Iterator<Item = &'o ROperator>, memory: &MemoryPlan) -> Self {
         let mut left: HashMap<TensorId, (Buffer, usize)> = HashMap::new();
         for operator in operators {
-            for (position, tensor) in operator.body.operands.iter().enumerate() {
+            for (position, tensor) in operator.kernel.body().operands.iter().enumerate() {
                 let Some(buffer) = memory.tensors[*tensor].buffer else { continue };
                 if buffer.space == BufferSpace::Weights {
                     left.entry(*tensor).or_insert((buffer, 0)).1 += reads(operator, position).max(1);
@@ -52,7 +52,7 @@ fn reads(operator: &ROperator, position: usize) -> usize {
         let sources = stage.expr.reads.values().map(|read| stage.sources[read.operand]);
         sources.filter(|source| *source == StageSource::Operand(position)).count()
     };
-    operator.body.stages.iter().chain(&operator.body.staged).map(of).sum()
+    operator.kernel.body().stages.iter().chain(&operator.kernel.body().staged).map(of).sum()
 }
 
 /// Gives the pages inside of some bytes back to the system, after which they hold zeros; where the system cannot be asked, they keep

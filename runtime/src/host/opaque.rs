@@ -23,7 +23,7 @@ pub(super) struct HostOpaque {
 impl HostOpaque {
     /// Prepares the only stage of an operator of a verified plan, if a procedure computes it.
     pub(super) fn new(operator: &ROperator, memory: &MemoryPlan) -> Option<Self> {
-        let stage = &operator.body.stages[0];
+        let stage = &operator.kernel.body().stages[0];
         let procedure = stage.procedure?;
         let itself = match procedure {
             Procedure::Sort(_) => None,

@@ -54,8 +54,8 @@ struct Tiles {
 
 impl Tiles {
     fn new(operator: &ROperator) -> Self {
-        let extents = operator.body.tile_extents();
-        Self { extents, tile: operator.params.tile.clone(), grid: operator.params.grid(&operator.body) }
+        let extents = operator.kernel.body().tile_extents();
+        Self { extents, tile: operator.kernel.tile().to_vec(), grid: operator.kernel.grid() }
     }
 
     /// The place of a tile in the grid, and the values of its axes.
@@ -138,10 +138,10 @@ impl KnownOperators {
 impl HostOperator {
     /// Prepares an operator of a verified plan; what it has in common with others is known.
     pub(super) fn new(operator: &ROperator, memory: &MemoryPlan, known: &mut KnownOperators) -> Self {
-        let boxes = boxes(&operator.body, &operator.params);
+        let boxes = boxes(&operator.kernel);
         let mut bases = Bases::default();
         let reads = |stage: &Stage, bases: &mut Bases| StageReads::new(operator, stage, memory, &boxes, bases);
-        let staged = operator.body.staged.iter().zip(boxes.iter());
+        let staged = operator.kernel.body().staged.iter().zip(boxes.iter());
         let mut own = |(stage, spans): (&Stage, &StagedBox)| {
             let reads = reads(stage, &mut bases);
             HostStaged::new(reads, spans.clone(), &mut bases)
@@ -150,10 +150,12 @@ impl HostOperator {
         let tiles = known.tiles(Tiles::new(operator));
         let host_stage = |stage: &Stage| HostStage::new(operator, stage, memory, &boxes);
         let evaluation = match HostOpaque::new(operator, memory) {
-            Some(opaque) => Evaluation::Opaque(Box::new(opaque), Box::new(host_stage(&operator.body.stages[0]))),
+            Some(opaque) => {
+                Evaluation::Opaque(Box::new(opaque), Box::new(host_stage(&operator.kernel.body().stages[0])))
+            }
             None => {
-                let stages = operator.body.stages.iter().map(|stage| reads(stage, &mut bases)).collect();
-                let host_stages = || operator.body.stages.iter().map(host_stage).collect();
+                let stages = operator.kernel.body().stages.iter().map(|stage| reads(stage, &mut bases)).collect();
+                let host_stages = || operator.kernel.body().stages.iter().map(host_stage).collect();
                 known.evaluation(operator, stages, &tiles.shared(), host_stages)
             }
         };

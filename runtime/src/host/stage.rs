@@ -121,7 +121,8 @@ impl HostStage {
                     ReadSource::Memory { space, element: ElementType::F32, offset: 0, position }
                 }
                 StageSource::Operand(operand) => {
-                    let (space, element, offset, position) = place(operator.body.operands[operand], &read.index);
+                    let (space, element, offset, position) =
+                        place(operator.kernel.body().operands[operand], &read.index);
                     ReadSource::Memory { space, element, offset, position }
                 }
             };
@@ -131,7 +132,7 @@ impl HostStage {
             HostRead { source, guard: read.guard.conditions().iter().map(condition).collect(), fill: read.fill }
         };
         let output = stage.output.as_ref().map(|output| {
-            let (_, element, offset, position) = place(operator.body.outputs[output.position], &output.index);
+            let (_, element, offset, position) = place(operator.kernel.body().outputs[output.position], &output.index);
             HostOutput { element, offset, position }
         });
         Self {
@@ -139,7 +140,7 @@ impl HostStage {
             body: LaneProgram::new(&stage.expr, &stage.expr.body),
             epilogue: stage.expr.epilogue.as_ref().map(|epilogue| LaneProgram::new(&stage.expr, epilogue)),
             output,
-            checks: HostIndexChecks::new(&operator.body, stage),
+            checks: HostIndexChecks::new(operator.kernel.body(), stage),
             expr: stage.expr.clone(),
         }
     }

@@ -2,9 +2,8 @@
 
 use warpweave_graph::ElementType;
 use warpweave_graph::expr::Range;
-use warpweave_plan::body::GroupBody;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::staged::StagedBox;
-use warpweave_plan::template::tile::ScheduleParams;
 
 use super::memory::{Bases, Memory};
 use super::stage::strides;
@@ -60,9 +59,10 @@ impl HostStaged {
 }
 
 /// The boxes of a body's staged values.
-pub(super) fn boxes(body: &GroupBody, params: &ScheduleParams) -> Vec<StagedBox> {
+pub(super) fn boxes(kernel: &Kernel) -> Vec<StagedBox> {
+    let body = kernel.body();
     if body.staged.is_empty() {
         return Vec::new();
     }
-    warpweave_plan::template::staged::boxes(body, params).expect("a verified plan gives every staged value a box")
+    warpweave_plan::template::staged::boxes(kernel).expect("a verified plan gives every staged value a box")
 }

@@ -491,7 +491,7 @@ fn record(
     step: Option<StepFacts>,
 ) -> Value {
     let plan = part.plan.plan.plan();
-    let operations: u64 = part.partition.groups.iter().map(|group| group.body.operations()).sum();
+    let operations: u64 = part.partition.groups.iter().map(|group| group.kernel.body().operations()).sum();
     let evidence = part.plan.plan.evidence();
     json!({
         "target": part.target.to_string(), "priced_for": priced_for, "groups": part.partition.groups.len(), "units": plan.units(),

@@ -65,7 +65,7 @@ fn kernels(name: &str, part: &TargetPart, priced: &PricedCode) -> String {
     );
     let unknown = priced.kernels.iter().filter(|kernel| kernel.priced_all.is_none()).count();
     for kernel in &priced.kernels {
-        let template = operator(part, kernel).params.to_string();
+        let template = operator(part, kernel).kernel.to_string();
         let _ = write!(text, "  k{:<4} {template:<26} {:>6} {:>9.3}", kernel.kernel, kernel.tasks, kernel.searched);
         match (&kernel.price, kernel.priced) {
             (Ok(price), Some(code)) => {
@@ -125,7 +125,7 @@ fn totals(part: &TargetPart, priced: &PricedCode) -> BTreeMap<String, Totals> {
     let mut sums: BTreeMap<String, Totals> = BTreeMap::new();
     for kernel in &priced.kernels {
         let Some(code) = kernel.priced_all else { continue };
-        let params = operator(part, kernel).params.to_string();
+        let params = operator(part, kernel).kernel.to_string();
         let name = names().find(|name| params.starts_with(name)).unwrap_or("other");
         for name in [name, "all"] {
             let sum = sums.entry(name.to_owned()).or_default();
@@ -168,7 +168,7 @@ fn kernels_value(name: &str, part: &TargetPart, priced: &PricedCode) -> Value {
 }
 
 fn kernel_figures(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) -> Value {
-    let template = operator(part, kernel).params.to_string();
+    let template = operator(part, kernel).kernel.to_string();
     let mut value = json!({
         "kernel": format!("k{}", kernel.kernel),
         "template": template,
@@ -228,7 +228,7 @@ fn listing(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) -> Stri
         Ok(price) => price,
         Err(error) => return format!("k{} has no price: {error}\n", kernel.kernel),
     };
-    let template = operator(part, kernel).params.to_string();
+    let template = operator(part, kernel).kernel.to_string();
     let mut text = format!(
         "k{}, {template}: {} cycles, {:.3} microseconds by the search, {:.3} by the code\n",
         kernel.kernel,

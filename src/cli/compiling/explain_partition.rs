@@ -1,6 +1,7 @@
 //! What `explain` says of a partition, as text and as JSON.
 
 use std::fmt::Write;
+use warpweave::fusion::cost::PricedKernel;
 
 use warpweave::explain::{ExplainedGroup, LevelFigures};
 use warpweave::fusion::partition::search::neighbours::Verdict;
@@ -33,23 +34,23 @@ pub fn partition(name: &str, levels: &[LevelFigures], partition: &Partition, nam
 
 fn head(position: usize, group: &FusionGroup, names: &Names) -> String {
     let labelled = names.labelled(format_args!("group {position}"), &group.origins);
-    let (params, microseconds) = (&group.params, group.microseconds);
-    let procedure = group.body.procedure().map(|procedure| format!(" ({procedure})")).unwrap_or_default();
+    let (params, microseconds) = (group.kernel.params(), group.microseconds);
+    let procedure = group.kernel.body().procedure().map(|procedure| format!(" ({procedure})")).unwrap_or_default();
     format!("{labelled}: {params}{procedure}, {} statements, {microseconds:.2} us", group.statements.len())
 }
 
 /// One group: what it computes, what limits it, and what else there was.
 pub fn group(position: usize, group: &FusionGroup, explained: &ExplainedGroup, names: &Names) -> String {
-    let mut text = format!("{}\n{}", head(position, group, names), group.body);
+    let mut text = format!("{}\n{}", head(position, group, names), group.kernel.body());
     let members: Vec<String> = group.statements.iter().map(ToString::to_string).collect();
     let _ = writeln!(text, "  of {}", members.join(" "));
-    if let Some(work) = opaque::row_work(&group.body) {
+    if let Some(work) = opaque::row_work(group.kernel.body()) {
         let _ = writeln!(text, "  {work}");
     }
     let bound = &explained.bound;
     let _ = writeln!(text, "  bound {:.4} of peak, limited by {}", bound.fraction, bound.limit);
-    for (params, microseconds) in &explained.runners_up {
-        let _ = writeln!(text, "  runner-up {params}, {microseconds:.2} us");
+    for PricedKernel { kernel, microseconds } in &explained.runners_up {
+        let _ = writeln!(text, "  runner-up {kernel}, {microseconds:.2} us");
     }
     for neighbour in &explained.neighbours {
         let why = match neighbour.verdict {
@@ -94,7 +95,7 @@ pub fn group_value(position: usize, group: &FusionGroup, explained: &ExplainedGr
     let runners_up: Vec<Value> = explained
         .runners_up
         .iter()
-        .map(|(params, microseconds)| json!({"params": params.to_string(), "estimated_microseconds": microseconds}))
+        .map(|PricedKernel { kernel, microseconds }| json!({"params": kernel.to_string(), "estimated_microseconds": microseconds}))
         .collect();
     let neighbours: Vec<Value> = explained
         .neighbours
@@ -122,6 +123,6 @@ pub fn group_value(position: usize, group: &FusionGroup, explained: &ExplainedGr
 fn group_fields(group: &FusionGroup, names: &Names) -> Value {
     let members: Vec<String> = group.statements.iter().map(ToString::to_string).collect();
     json!({
-        "params": group.params.to_string(), "statements": members, "nodes": names.label(&group.origins), "estimated_microseconds": group.microseconds
+        "params": group.kernel.params().to_string(), "statements": members, "nodes": names.label(&group.origins), "estimated_microseconds": group.microseconds
     })
 }

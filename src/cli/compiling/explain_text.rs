@@ -82,9 +82,9 @@ pub fn plan(name: &str, explained: &ExplainedPlan, names: &Names) -> String {
     let _ = writeln!(text, "  busiest, idlest unit {}, {}", percent(busiest), percent(idlest));
     let _ = writeln!(text, "  critical path        {} rTasks; most of its time in", simulation.critical_steps());
     for part in explained.critical_operators().iter().take(LISTED) {
-        let ROperator { params, origins, .. } = &operators[part.operator];
+        let ROperator { kernel, origins, .. } = &operators[part.operator];
         let labelled = names.labelled(part.operator, origins);
-        let _ = writeln!(text, "    {labelled}: {} rTasks, {:.1} us, {params}", part.steps, part.microseconds);
+        let _ = writeln!(text, "    {labelled}: {} rTasks, {:.1} us, {kernel}", part.steps, part.microseconds);
     }
     text
 }

@@ -52,11 +52,11 @@ pub fn text(name: &str, device: Device, profile: &Profile, names: &Names) -> Str
     );
     for times in operators.iter().take(LISTED) {
         let OperatorTimes { operator, tasks, predicted, recorded } = times;
-        let ROperator { params, origins, .. } = &segment.operators[*operator];
+        let ROperator { kernel, origins, .. } = &segment.operators[*operator];
         let nodes = names.label(origins);
         let recorded = profile.clock.label(*recorded);
         let name = operator.to_string();
-        let _ = writeln!(text, "  {name:<10} {tasks:>7} {predicted:>15.2} {recorded:>15}  {params}  {nodes}");
+        let _ = writeln!(text, "  {name:<10} {tasks:>7} {predicted:>15.2} {recorded:>15}  {kernel}  {nodes}");
     }
     text
 }
@@ -70,7 +70,7 @@ pub fn value(name: &str, device: Device, profile: &Profile, names: &Names) -> Va
     let segment = profile.plan.persistent();
     let operator = |times: &OperatorTimes| {
         json!({
-            "operator": times.operator.to_string(), "nodes": names.label(&segment.operators[times.operator].origins), "params": segment.operators[times.operator].params.to_string(),
+            "operator": times.operator.to_string(), "nodes": names.label(&segment.operators[times.operator].origins), "params": segment.operators[times.operator].kernel.params().to_string(),
             "tasks": times.tasks, "predicted_microseconds": times.predicted, "recorded": times.recorded
         })
     };

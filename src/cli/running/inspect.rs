@@ -127,7 +127,7 @@ fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
         let _ = writeln!(text, "on the host alone: {reason}");
     }
     let groups = &part.partition.groups;
-    let operations: u64 = groups.iter().map(|group| group.body.operations()).sum();
+    let operations: u64 = groups.iter().map(|group| group.kernel.body().operations()).sum();
     let microseconds: f64 = groups.iter().map(|group| group.microseconds).sum();
     let _ =
         writeln!(text, "{} statements in {} fused groups for {}", program.statements.len(), groups.len(), part.target);
@@ -138,7 +138,7 @@ fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
             text,
             "  {}: {} of {statements} statements, {:.2} us",
             program.names.labelled(format_args!("group {position}"), &group.origins),
-            group.params,
+            group.kernel.params(),
             group.microseconds
         );
     }

@@ -19,8 +19,8 @@ use crate::support::tool::{Folder, fail, model, succeed, tool};
 struct FewTiles;
 
 impl Measure for FewTiles {
-    fn measure(&mut self, kernel: &FusionGroup, _: u32) -> Result<Outcome, OpenError> {
-        Ok(Outcome::Time { microseconds: kernel.params.tiles(&kernel.body) as f64 })
+    fn measure(&mut self, group: &FusionGroup, _: u32) -> Result<Outcome, OpenError> {
+        Ok(Outcome::Time { microseconds: group.kernel.tiles() as f64 })
     }
 }
 

@@ -224,7 +224,7 @@ impl Found {
         for plan in &plans {
             self.plan(plan);
             for operator in plan.operators().values().filter(|_| is_printed) {
-                self.0.insert((PRINTED, operator.params.template.name()));
+                self.0.insert((PRINTED, operator.kernel.template().name()));
             }
         }
         Ok(compares)
@@ -263,13 +263,13 @@ impl Found {
     }
 
     fn operator(&mut self, operator: &ROperator, plan: &ExecutionPlan) {
-        let ROperator { body, params, .. } = operator;
-        self.add(&params.template);
-        if let Template::Contraction(shape) = &params.template {
+        let (kernel, body) = (&operator.kernel, operator.kernel.body());
+        self.add(kernel.template());
+        if let Template::Contraction(shape) = kernel.template() {
             self.add(&shape.pipeline);
         }
         let is_polled = |tensor| plan.memory.tensors[tensor].edge == EdgeKind::Tagged;
-        if stages_operands(body, params) && body.operands.iter().any(|&tensor| is_polled(tensor)) {
+        if stages_operands(kernel) && body.operands.iter().any(|&tensor| is_polled(tensor)) {
             self.add(&Feature::PolledFactor);
         }
         body.procedure().iter().for_each(|procedure| self.add(procedure));

@@ -75,7 +75,7 @@ impl Start {
             let takes = |params: &&_| takes(group, params);
             if let Some(params) = choices.params.iter().find(takes) {
                 unused.retain(|other| other != params);
-                group.params = params.clone();
+                group.kernel = group.kernel.with_params(params.clone());
             }
         }
         match (unused.first(), partition_text::parse(&found.to_string(), program)) {
@@ -124,8 +124,8 @@ impl Start {
 
 /// Whether a group can have these parameters. Each part of a split reduction is a kernel of its own.
 fn takes(group: &FusionGroup, params: &ScheduleParams) -> bool {
-    let part = params.clone().in_one_part();
-    part.tile.len() == group.body.tile_rank && part.rules().check(&group.body, &part).is_ok()
+    let part = group.kernel.with_params(params.clone()).in_one_part();
+    part.tile().len() == group.kernel.body().tile_rank && part.rules().check(&part).is_ok()
 }
 
 fn cost() -> EstimatedCost {

@@ -1,5 +1,6 @@
 //! Attention over blocks of keys: emulator, printed text, host and device code of every kind of mask and shape.
 
+use std::sync::Arc;
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::print::UnitSize;
 use warpweave::codegen::verify;
@@ -203,10 +204,10 @@ fn check(case: Case, printed: usize) {
     let inputs = random::inputs(&mut Random::new(42), &program);
     let expected = evaluate(&program, &inputs);
     for number in 0..CHOICES {
-        let choose = |body: &GroupBody| {
+        let choose = |body: &Arc<GroupBody>| {
             let mut choices = attention::candidates(body);
             assert!(!choices.is_empty(), "{} is no attention", case.name);
-            Some(choices.swap_remove(number * choices.len() / CHOICES))
+            Some(choices.swap_remove(number * choices.len() / CHOICES).params().clone())
         };
         let compiled = compile_staged(&program, 3, choose).expect("the case is staged");
         let machine = emulated(&compiled, &inputs, &expected, number as u64);
@@ -223,8 +224,14 @@ fn emulated(compiled: &Compiled, inputs: &[Tensor], expected: &[Tensor], seed: u
     assert_eq!(verify::verify(&compiled.lowered.program), []);
     let machine = Machine::new(compiled);
     let (report, found) = machine.launch(inputs, &LaunchOptions::seeded(seed));
-    let params: Vec<String> =
-        compiled.plan.plan().persistent().operators.values().map(|operator| operator.params.to_string()).collect();
+    let params: Vec<String> = compiled
+        .plan
+        .plan()
+        .persistent()
+        .operators
+        .values()
+        .map(|operator| operator.kernel.params().to_string())
+        .collect();
     assert!(report.is_clean(), "{params:?}: {report}");
     assert_close(&found, expected, 1e-4);
     machine
@@ -244,7 +251,7 @@ fn longer_than_shared_memory() {
     let inputs = random::inputs(&mut Random::new(44), &program);
     let compiled = compile_staged(&program, 2, |body| {
         assert_eq!(phase::candidates(body), []);
-        attention::candidates(body).pop()
+        Some(attention::candidates(body).pop()?.params().clone())
     });
     let expected = evaluate(&program, &inputs);
     emulated(&compiled.expect("the keys fit block by block"), &inputs, &expected, 1);
@@ -256,11 +263,11 @@ fn is_priced(shape: Shape) {
     let outputs = attend(&mut sketch, shape, Mask::None);
     let program = sketch.finish(&outputs);
     let cost = EstimatedCost { arch: GpuArch::h200() };
-    let choose = |body: &GroupBody| {
-        let params = attention::candidates(body).pop()?;
-        let microseconds = cost.task_microseconds(body, &params);
+    let choose = |body: &Arc<GroupBody>| {
+        let kernel = attention::candidates(body).pop()?;
+        let microseconds = cost.task_microseconds(&kernel);
         assert!(microseconds.is_finite() && microseconds > 0.0, "{microseconds}");
-        Some(params)
+        Some(kernel.params().clone())
     };
     assert!(compile_staged(&program, 132, choose).is_some());
     let (program, layouts) = prepare(&program);

@@ -1,6 +1,8 @@
 //! What the bound counts of a kernel is what the emulator counts of it: transactions, loads, bank conflicts, operations.
 
 use std::cell::Cell;
+use std::sync::Arc;
+use warpweave::plan::kernel::Kernel;
 
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::emulate::report::Counts;
@@ -18,7 +20,6 @@ use warpweave::plan::template::staged::boxes;
 use warpweave::plan::template::staged::padded::PaddedBody;
 use warpweave::plan::template::staged::phase;
 use warpweave::plan::template::staged::phase::Method;
-use warpweave::plan::template::tile::ScheduleParams;
 use warpweave_tests::machine::Machine;
 use warpweave_tests::pipeline::{Compiled, compile_chosen, compile_staged};
 use warpweave_tests::random::{self, Random};
@@ -114,13 +115,13 @@ fn check(case: Case, seen: &mut Seen) {
 }
 
 /// Compares a case as one staged kernel under choices from all over the space.
-fn check_staged(case: Case, candidates: fn(&GroupBody) -> Vec<ScheduleParams>, seen: &mut Seen) {
+fn check_staged(case: Case, candidates: fn(&Arc<GroupBody>) -> Vec<Kernel>, seen: &mut Seen) {
     let program = program(case);
     for number in 0..STAGED_TILES {
-        let choose = |body: &GroupBody| {
+        let choose = |body: &Arc<GroupBody>| {
             let mut tiles = candidates(body);
             assert!(!tiles.is_empty(), "{} fits under no tile", case.name);
-            Some(tiles.swap_remove(number * tiles.len() / STAGED_TILES))
+            Some(tiles.swap_remove(number * tiles.len() / STAGED_TILES).params().clone())
         };
         let compiled = compile_staged(&program, 3, choose).unwrap_or_else(|| panic!("{} is not staged", case.name));
         compare(case, &program, &compiled, seen);
@@ -141,9 +142,9 @@ fn compare(case: Case, program: &TensorProgram, compiled: &Compiled, seen: &mut 
         let of_kernel = |id: &OperatorId| compiled.lowered.bindings[*id].kernel as usize == kernel;
         for (id, operator) in operators.iter() {
             if of_kernel(&id) {
-                expected += kernel_counts(&operator.body, &operator.params, Sampling::EXACT);
-                names.push(operator.params.to_string());
-                kinds(&operator.body, &operator.params).into_iter().for_each(|kind| seen.pairs[kind] += 1);
+                expected += kernel_counts(&operator.kernel, Sampling::EXACT);
+                names.push(operator.kernel.params().to_string());
+                kinds(&operator.kernel).into_iter().for_each(|kind| seen.pairs[kind] += 1);
             }
         }
         let name = format!("{} under {names:?}", case.name);
@@ -157,8 +158,8 @@ fn compare(case: Case, program: &TensorProgram, compiled: &Compiled, seen: &mut 
 }
 
 /// Positions in [`PAIRS`] of a kernel's template, or of the methods of its phases.
-fn kinds(body: &GroupBody, params: &ScheduleParams) -> Vec<usize> {
-    match params.template {
+fn kinds(kernel: &Kernel) -> Vec<usize> {
+    match kernel.template() {
         Template::Pointwise(_) => vec![0],
         Template::Row(_) => vec![1],
         Template::Contraction(_) => vec![2],
@@ -166,8 +167,8 @@ fn kinds(body: &GroupBody, params: &ScheduleParams) -> Vec<usize> {
         Template::Opaque => unreachable!("no case has a procedure"),
         Template::Attention(_) => vec![6],
         Template::Staged => {
-            let boxes = boxes(body, params).expect("the parameters fit");
-            let (staged, _) = phase::methods(&PaddedBody::of(body), params, &boxes);
+            let boxes = boxes(kernel).expect("the parameters fit");
+            let (staged, _) = phase::methods(&PaddedBody::of(kernel.shared_body()).kernel(kernel), &boxes);
             let mut kinds: Vec<usize> = staged
                 .into_iter()
                 .map(|method| match method {

@@ -38,7 +38,7 @@ fn check_staged(case: Case) {
     for number in 0..STAGED_TILES {
         let compiled = compile_staged(&program, 3, |body| {
             let mut tiles = phase::candidates(body);
-            Some(tiles.swap_remove(number * tiles.len() / STAGED_TILES))
+            Some(tiles.swap_remove(number * tiles.len() / STAGED_TILES).params().clone())
         });
         let compiled = compiled.expect("the case is staged");
         printed::check(&compiled);
@@ -70,7 +70,7 @@ fn check(case: Case) {
                 .persistent()
                 .operators
                 .values()
-                .map(|operator| operator.params.to_string())
+                .map(|operator| operator.kernel.params().to_string())
                 .collect();
             printed::check(&compiled);
             assert_eq!(verify::verify(&compiled.lowered.program), [], "{level:?} {params:?}");

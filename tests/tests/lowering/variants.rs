@@ -1,7 +1,9 @@
 //! Parameters for a group: every template that takes it, with even and with ragged tiles.
 
+use std::sync::Arc;
 use warpweave::fusion::template::candidates::candidates;
 use warpweave::plan::body::GroupBody;
+use warpweave::plan::kernel::Kernel;
 use warpweave::plan::template::Template;
 use warpweave::plan::template::contraction::Contraction;
 use warpweave::plan::template::contraction::shape::{ContractionShape, Pipeline};
@@ -9,12 +11,16 @@ use warpweave::plan::template::contraction::unit::ComputeUnit;
 use warpweave::plan::template::tile::ScheduleParams;
 
 /// All variants for a group; never empty.
-pub fn of(body: &GroupBody) -> Vec<ScheduleParams> {
+pub fn of(body: &Arc<GroupBody>) -> Vec<ScheduleParams> {
     let mut variants = Vec::new();
-    for params in candidates(body).into_iter().chain(contractions(body)) {
+    let candidates = candidates(body).into_iter().map(|kernel| kernel.params().clone());
+    for params in candidates.chain(contractions(body)) {
         let ragged = |side: usize| params.tile.iter().map(|&extent| (extent * side / 8).max(1)).collect();
         let smaller = [7, 3].map(|side| ScheduleParams { tile: ragged(side), ..params.clone() });
         for variant in [params].into_iter().chain(smaller) {
+            if let Err(refused) = Kernel::of(Arc::clone(body), variant.clone()) {
+                panic!("{variant}: {refused}: {body}");
+            }
             if !variants.contains(&variant) {
                 variants.push(variant);
             }

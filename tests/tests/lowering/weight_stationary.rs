@@ -69,7 +69,7 @@ fn options(units: usize) -> PlanOptions {
 fn check(program: &TensorProgram, units: usize, close: f64) {
     let compiled = compile_under(program, FusionLevel::Register, &options(units));
     let operators = compiled.plan.plan().persistent().operators.values();
-    let chosen: Vec<Template> = operators.map(|operator| operator.params.template).collect();
+    let chosen: Vec<Template> = operators.map(|operator| *operator.kernel.template()).collect();
     assert!(chosen.contains(&Template::WeightStationary), "nothing is kept: {chosen:?}");
     printed::check(&compiled);
     assert_eq!(verify::verify(&compiled.lowered.program), []);

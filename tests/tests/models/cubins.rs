@@ -103,10 +103,10 @@ fn share_a_body() {
     let operators = &compiled.plan.plan().persistent().operators;
     // A reduction in parts has one tile axis more, and a second rOperator that sums them, in a loop that is written out.
     let kind = |operator: &ROperator| {
-        let sums = matches!(operator.params.template, Template::Pointwise(_));
-        let lead = &operator.body.stages[0].expr;
+        let sums = matches!(*operator.kernel.template(), Template::Pointwise(_));
+        let lead = &operator.kernel.body().stages[0].expr;
         let parts: Vec<usize> = lead.reduced().filter(|_| sums).map(|axis| lead.axes[axis].extent).collect();
-        (operator.params.template, operator.body.tile_rank, parts)
+        (*operator.kernel.template(), operator.kernel.body().tile_rank, parts)
     };
     let kinds: BTreeSet<_> = operators.values().map(kind).collect();
     assert!(operators.len() >= 5);

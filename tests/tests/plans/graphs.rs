@@ -116,7 +116,8 @@ pub fn cases(persistent: ExecutionPlan) -> Vec<(&'static str, ExecutionPlan)> {
     let nodes = |change: &dyn Fn(&mut Vec<KernelNode>)| changed(&|plan| change(&mut graph_mut(plan).nodes));
     let unknown = KernelNode { operator: OperatorId::from_index(2), blocks: 1 };
     let keep = |plan: &mut ExecutionPlan| {
-        graph_mut(plan).operators[OperatorId::from_index(0)].params.template = Template::WeightStationary;
+        let kernel = &mut graph_mut(plan).operators[OperatorId::from_index(0)].kernel;
+        *kernel = kernel.with_template(Template::WeightStationary);
     };
     let alias = |plan: &mut ExecutionPlan| {
         let places: Vec<TensorId> = plan.memory.tensors.ids().filter(|id| in_arena(plan, *id)).collect();

@@ -1,6 +1,7 @@
 //! Models whose tensors are stored in 16 bits are partitioned and planned as those of singles, with half the bytes.
 
 use std::collections::BTreeSet;
+use warpweave::plan::kernel::Kernel;
 
 use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::fusion::cost::estimate::EstimatedCost;
@@ -79,7 +80,7 @@ fn check_groups(single: &TensorProgram, half: &TensorProgram, found: &Partition)
         let [of_single, of_half] = [single, half].map(|program| rebuilt(program, &uses, group));
         moved += usize::from(check_traffic(single, half, &of_single, &of_half));
         multiplied += check_tiles(&of_half);
-        check_boxes(&of_single, &of_half, &group.params);
+        check_boxes(&of_single, &of_half, group.kernel.params());
     }
     assert!(
         moved > 0 && multiplied > 0,
@@ -90,7 +91,7 @@ fn check_groups(single: &TensorProgram, half: &TensorProgram, found: &Partition)
 /// What the statements of a group compute together in one of the two programs.
 #[track_caller]
 fn rebuilt(program: &TensorProgram, uses: &Uses, group: &FusionGroup) -> GroupBody {
-    let made = if group.body.staged.is_empty() { build } else { build_staged };
+    let made = if group.kernel.body().staged.is_empty() { build } else { build_staged };
     made(program, uses, &group.statements).expect("what is a group of one program is one of the other")
 }
 
@@ -112,8 +113,10 @@ fn check_boxes(of_single: &GroupBody, of_half: &GroupBody, params: &SchedulePara
     if of_single.staged.is_empty() || params.tile.len() != of_single.tile_rank {
         return;
     }
-    let [was, is] =
-        [of_single, of_half].map(|body| staged::boxes(body, params).map(|boxes| staged::bytes(body, &boxes)));
+    let [was, is] = [of_single, of_half].map(|body| {
+        let kernel = Kernel::unchecked(body.clone(), params.clone());
+        staged::boxes(&kernel).map(|boxes| staged::bytes(body, &boxes))
+    });
     assert_eq!(was, is.map(|bytes| 2 * bytes), "bytes of boxes");
 }
 

@@ -230,7 +230,8 @@ pub fn all(plan: &ExecutionPlan, random: &mut Random) -> Vec<Change> {
 fn touched(plan: &ExecutionPlan) -> BTreeSet<TensorId> {
     let memory = &plan.memory;
     let operators = plan.persistent().operators.values();
-    let tensors = operators.flat_map(|operator| operator.body.operands.iter().chain(&operator.body.outputs));
+    let tensors =
+        operators.flat_map(|operator| operator.kernel.body().operands.iter().chain(&operator.kernel.body().outputs));
     let host = memory.live_in().chain(memory.live_out());
     tensors.copied().chain(host).map(|tensor| memory.tensors[tensor].layout.root).collect()
 }

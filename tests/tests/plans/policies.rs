@@ -1,5 +1,6 @@
 //! Every way of waiting and of sharing memory gives plans that are right; the default is never the slowest.
 
+use std::sync::Arc;
 use warpweave::fusion::cost::KernelCost;
 use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::fusion::cost::estimate::EstimatedCost;
@@ -68,7 +69,7 @@ pub fn add_branches(suite: &mut Suite) {
             check_interplay(&program);
             let cost = EstimatedCost { arch: GpuArch::h200() };
             let (prepared, _) = prepare(&program);
-            let alone = |body: &GroupBody| cost.best(&prepared, body).map(|(params, _)| params);
+            let alone = |body: &Arc<GroupBody>| cost.best(&prepared, body).map(|best| best.kernel.params().clone());
             let [own, chosen] = [KernelChoice::Own, KernelChoice::Interplay].map(|kernels| {
                 let options = PlanOptions { kernels, arena: ArenaPolicy::Separate, ..PlanOptions::new(WIDE) };
                 makespan_of(&plan_chosen(&program, FusionLevel::Register, &options, alone).1, &options)

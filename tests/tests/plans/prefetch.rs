@@ -1,5 +1,6 @@
 //! Plans whose rTasks load constants before they wait compute what others do; a load of anything else is reported.
 
+use std::sync::Arc;
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::kernel_ir::{Block, GlobalSpace, Statement};
 use warpweave::codegen::lower::lower;
@@ -10,6 +11,7 @@ use warpweave::fusion::template::candidates::candidates;
 use warpweave::graph::Tensor;
 use warpweave::graph::reference::evaluate;
 use warpweave::plan::body::GroupBody;
+use warpweave::plan::kernel::Kernel;
 use warpweave::plan::plan::{ExecutionPlan, Segment};
 use warpweave::plan::streams::fold::{Merging, fold};
 use warpweave::plan::streams::prefetch::without_prefetches;
@@ -48,8 +50,8 @@ pub fn add(suite: &mut Suite) {
 }
 
 /// The body's first contraction, if it is one, with this pipeline.
-fn with_pipeline(body: &GroupBody, pipeline: Pipeline) -> ScheduleParams {
-    let contraction = |params: &ScheduleParams| match params.template {
+fn with_pipeline(body: &Arc<GroupBody>, pipeline: Pipeline) -> ScheduleParams {
+    let contraction = |kernel: &Kernel| match *kernel.template() {
         Template::Contraction(shape) => Some(ContractionShape { pipeline, ..shape }),
         Template::Pointwise(_)
         | Template::Row(_)
@@ -59,9 +61,9 @@ fn with_pipeline(body: &GroupBody, pipeline: Pipeline) -> ScheduleParams {
         | Template::Opaque => None,
     };
     let mut found = candidates(body);
-    match found.iter().find_map(|params| Some((contraction(params)?, params.tile.clone()))) {
+    match found.iter().find_map(|kernel| Some((contraction(kernel)?, kernel.tile().to_vec()))) {
         Some((shape, tile)) => ScheduleParams { template: Template::Contraction(shape), tile },
-        None => found.swap_remove(0),
+        None => found.swap_remove(0).params().clone(),
     }
 }
 

@@ -94,7 +94,7 @@ fn check(recipe: &Recipe) -> usize {
     ] {
         let compiled = compile_under(&program, level, &PlanOptions { costs, ..plain });
         let operators = &compiled.plan.plan().persistent().operators;
-        polling += usize::from(operators.values().any(|operator| stages_operands(&operator.body, &operator.params)));
+        polling += usize::from(operators.values().any(|operator| stages_operands(&operator.kernel)));
         printed::check(&compiled);
         let plan = compiled.plan.plan();
         let accesses = Accesses::new(plan, Reads::Boxes);

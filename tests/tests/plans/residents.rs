@@ -29,7 +29,7 @@ pub fn add(suite: &mut Suite) {
         let compiled = compile_under(&program, FusionLevel::Register, &options);
         let segment = compiled.plan.plan().persistent();
         let is_kept = |template: Template| template == Template::WeightStationary;
-        assert!(segment.operators.values().any(|operator| is_kept(operator.params.template)), "something is kept");
+        assert!(segment.operators.values().any(|operator| is_kept(*operator.kernel.template())), "something is kept");
         assert!(keeps(segment).iter().all(|count| *count <= 1), "a unit brings what it keeps once");
         check(&compiled);
         for units in FOLDED {

@@ -1,7 +1,6 @@
 //! Plans of several segments. What runs them gives what the reference gives, what is wrong between segments is found,
 //! and what is chosen by prediction is what is predicted to be fastest.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use warpweave::codegen::emulate::LaunchOptions;
@@ -279,7 +278,7 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
         plan
     };
     let of = |plan: &ExecutionPlan, segment: usize| -> (Vec<TensorId>, Vec<TensorId>) {
-        let bodies = || plan.segments[segment].operators().values().map(|operator| &operator.body);
+        let bodies = || plan.segments[segment].operators().values().map(|operator| operator.kernel.body());
         (
             bodies().flat_map(|body| body.operands.clone()).collect(),
             bodies().flat_map(|body| body.outputs.clone()).collect(),
@@ -310,7 +309,7 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
             Segment::CudaGraph(graph) => graph.operators.values_mut().next(),
             Segment::Persistent(_) => unreachable!("the last segment is a graph"),
         };
-        Arc::make_mut(&mut operator.expect("it has rOperators").body).outputs[0] = first[0];
+        operator.expect("it has rOperators").kernel.body_mut().outputs[0] = first[0];
     };
     let unwritten = |plan: &mut ExecutionPlan| _ = plan.segments.remove(0);
     let tagged = |plan: &mut ExecutionPlan| {

@@ -1,5 +1,6 @@
 //! Plans whose rTasks exchange values that carry their own validity.
 
+use std::sync::Arc;
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::emulate::mutate::TagMutation;
 use warpweave::codegen::emulate::report::Fault;
@@ -75,7 +76,7 @@ pub fn add(suite: &mut Suite) {
     suite.trial("tagged: factors", || {
         let compiled = compiled(&samples::windows(), factors::UNITS);
         let operators = &compiled.plan.plan().persistent().operators;
-        let in_boxes = operators.values().filter(|operator| stages_operands(&operator.body, &operator.params)).count();
+        let in_boxes = operators.values().filter(|operator| stages_operands(&operator.kernel)).count();
         assert!(in_boxes > 0, "a factor is polled");
         check_launches(&compiled, &[31]);
         check_folds(&compiled, &[5]);
@@ -128,7 +129,10 @@ fn compiled(program: &TensorProgram, units: usize) -> Compiled {
 /// dear.
 #[track_caller]
 fn in_parts(program: &TensorProgram, units: usize) -> Compiled {
-    let parted = |body: &GroupBody| candidates(body).into_iter().find(|params| params.parts() == PARTS);
+    let parted = |body: &Arc<GroupBody>| {
+        let in_parts = candidates(body).into_iter().find(|kernel| kernel.parts() == PARTS);
+        in_parts.map(|kernel| kernel.params().clone())
+    };
     let mut options = PlanOptions::new(units);
     options.costs.exchange.value.iter_mut().for_each(|(_, microseconds)| *microseconds *= 10.0);
     check_polled(compile_chosen(program, FusionLevel::Register, &options, parted))

@@ -4,6 +4,7 @@ mod circles;
 mod crates;
 mod files;
 mod folders;
+mod kernels;
 mod numerics;
 mod prices;
 mod templates;
@@ -25,6 +26,8 @@ fn main() -> ExitCode {
     suite.trial("circles are found", circles::check_rule);
     suite.trial("folders are small", folders::check);
     suite.trial("few files know the templates", templates::check);
+    suite.trial("a body and its parameters are a kernel", kernels::check);
+    suite.trial("bodies beside parameters are found", kernels::check_rule);
     suite.trial("constants are those of the device", prices::check);
     suite.trial("constants of no device are found", prices::check_rule);
     suite.trial("sizes come from element types", numerics::check);

@@ -41,8 +41,8 @@ fn check(model: &str) {
     let kernel = |id| compiled.lowered.bindings[id].kernel as usize;
     let mut said = vec![0; report.kernel_counts.len()];
     for (id, operator) in operators.iter() {
-        if let Template::Contraction(_) = operator.params.template {
-            said[kernel(id)] += operator.body.multiply_adds();
+        if let Template::Contraction(_) = *operator.kernel.template() {
+            said[kernel(id)] += operator.kernel.body().multiply_adds();
         }
     }
     for (kernel, said) in said.into_iter().enumerate().filter(|(_, said)| *said > 0) {

@@ -95,7 +95,7 @@ fn moved_bytes(part: &TargetPart, program: &TensorProgram, roles: &[StateRole]) 
             let is_own = phase(program, **tensor) == Phase::Optimizer;
             (is_state || is_own || gradients.contains(tensor)) && !statistics.contains(tensor)
         };
-        let tensors = operator.body.operands.iter().chain(&operator.body.outputs).filter(counts);
+        let tensors = operator.kernel.body().operands.iter().chain(&operator.kernel.body().outputs).filter(counts);
         bytes += tensors.map(|&tensor| program.tensors[tensor].ty.bytes() as u64).sum::<u64>();
     }
     bytes

@@ -13,7 +13,7 @@ pub use expression::fast_divide_bits;
 
 use warpweave_graph::arena::Id;
 
-use crate::kernel_ir::{ArrayId, Body, Constant, Kernel, LocalId, Location, ScalarType, SharedArray, SharedId};
+use crate::kernel_ir::{ArrayId, Body, Constant, Function, LocalId, Location, ScalarType, SharedArray, SharedId};
 
 use crate::emulate::bytecode::scalar::truth;
 use crate::emulate::bytecode::{CompiledBody, Instruction, Preset, SharedWords, Slot, WideSlot};
@@ -45,7 +45,7 @@ struct SharedSlots {
 }
 
 struct Compiler<'a> {
-    kernel: &'a Kernel,
+    kernel: &'a Function,
     out: CompiledBody,
     locals: Vec<Value>,
     arrays: Vec<ArraySlots>,
@@ -80,7 +80,7 @@ pub struct SharedBases {
 
 /// Compiles a verified body whose shared arrays lie like this; `None` if unrolling it gives more than [`MAXIMUM_CODE`]
 /// instructions.
-pub fn compile(body: Body, kernel: &Kernel, bases: SharedBases) -> Option<CompiledBody> {
+pub fn compile(body: Body, kernel: &Function, bases: SharedBases) -> Option<CompiledBody> {
     let out = CompiledBody {
         code: Vec::new(),
         locations: Vec::new(),

@@ -35,7 +35,7 @@ use std::collections::BTreeMap;
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::text::reader::{Parsed, Reader, TextError};
 
-use super::{Entry, Kernel, KernelId, MemoryType, MixedEntries, Program, RegisterArray, ScalarType, SharedArray};
+use super::{Entry, Function, KernelId, MemoryType, MixedEntries, Program, RegisterArray, ScalarType, SharedArray};
 use scope::Scope;
 
 /// The program that a text describes. It is not verified.
@@ -43,7 +43,7 @@ pub fn parse(text: &str) -> Result<Program, TextError> {
     let mut reader = Reader::new(text);
     reader.keyword("threads")?;
     let threads = reader.integer("threads of a block")?;
-    let mut kernels: Arena<KernelId, Kernel> = Arena::new();
+    let mut kernels: Arena<KernelId, Function> = Arena::new();
     while reader.eat_word("kernel") {
         reader.declared::<KernelId>(kernels.len())?;
         let kernel = kernel(&mut reader, kernels.len())?;
@@ -70,7 +70,7 @@ pub fn parse(text: &str) -> Result<Program, TextError> {
 }
 
 /// The entries of some kernels, in the order of these.
-fn some_nodes(reader: &mut Reader<'_>, kernels: usize) -> Parsed<BTreeMap<KernelId, Kernel>> {
+fn some_nodes(reader: &mut Reader<'_>, kernels: usize) -> Parsed<BTreeMap<KernelId, Function>> {
     let mut nodes = BTreeMap::new();
     while reader.eat_word("node") {
         let before = reader.clone();
@@ -83,8 +83,8 @@ fn some_nodes(reader: &mut Reader<'_>, kernels: usize) -> Parsed<BTreeMap<Kernel
     Ok(nodes)
 }
 
-fn kernel(reader: &mut Reader<'_>, kernels: usize) -> Parsed<Kernel> {
-    let mut kernel = Kernel::default();
+fn kernel(reader: &mut Reader<'_>, kernels: usize) -> Parsed<Function> {
+    let mut kernel = Function::default();
     reader.mark("{")?;
     kernel.locals = declarations(reader, "locals", |reader| reader.named::<ScalarType>("a type"))?;
     kernel.arrays = declarations(reader, "arrays", |reader| {
@@ -99,7 +99,7 @@ fn kernel(reader: &mut Reader<'_>, kernels: usize) -> Parsed<Kernel> {
         kernel.kept = Some(Scope { kernel: &kernel, kernels }.shared(reader)?);
     }
     let body = statement::statements(reader, &Scope { kernel: &kernel, kernels })?;
-    Ok(Kernel { body, ..kernel })
+    Ok(Function { body, ..kernel })
 }
 
 /// Declarations after their keyword; none without it.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use warpweave_graph::text::reader::Word;
 
-use crate::kernel_ir::{Entry, Kernel, Program};
+use crate::kernel_ir::{Entry, Function, Program};
 
 use super::statement::show_block;
 
@@ -30,7 +30,7 @@ fn nodes(f: &mut fmt::Formatter<'_>, entry: &Entry) -> fmt::Result {
     entry.nodes().into_iter().try_for_each(|(id, node)| writeln!(f, "\nnode {id} {{\n{node}}}"))
 }
 
-impl fmt::Display for Kernel {
+impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let locals = self.locals.iter().map(|(id, scalar)| format!("{id}: {}", scalar.word()));
         let arrays = self.arrays.iter().map(|(id, array)| format!("{id}: {}[{}]", array.scalar.word(), array.length));

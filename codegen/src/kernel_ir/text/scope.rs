@@ -2,11 +2,11 @@
 
 use warpweave_graph::text::reader::{Parsed, Reader};
 
-use crate::kernel_ir::{ArrayId, Kernel, LocalId, SharedId};
+use crate::kernel_ir::{ArrayId, Function, LocalId, SharedId};
 
 /// What statements may name.
 pub(super) struct Scope<'k> {
-    pub kernel: &'k Kernel,
+    pub kernel: &'k Function,
     pub kernels: usize,
 }
 

@@ -7,8 +7,9 @@ pub(crate) mod weights;
 
 use warpweave_graph::online_softmax::Law;
 use warpweave_plan::body::GroupBody;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::attention::phase::{AttentionPhase, phases};
-use warpweave_plan::template::attention::{Attention, AttentionKernel};
+use warpweave_plan::template::attention::{Attention, AttentionGeometry};
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::staged::extents;
 use warpweave_plan::template::staged::padded::PaddedBody;
@@ -31,7 +32,7 @@ use crate::lower::tile::TileAxes;
 /// What the phases share.
 pub(crate) struct Parts<'a> {
     pub(crate) body: &'a GroupBody,
-    pub(crate) kernel: &'a AttentionKernel,
+    pub(crate) geometry: &'a AttentionGeometry,
     /// Per staged value, the axes of its box.
     pub(crate) axes: Vec<Vec<PhaseAxis>>,
     pub(crate) rows: Rows,
@@ -48,13 +49,12 @@ pub(crate) struct Rows {
 }
 
 /// Emits the kernel of a body whose padding has been found.
-pub(crate) fn emit(emitter: &mut Emitter, original: &GroupBody, padded: &PaddedBody) -> Result<(), LowerError> {
+pub(crate) fn emit(emitter: &mut Emitter, original: &Kernel, padded: &PaddedBody) -> Result<(), LowerError> {
     let tile = TileAxes::emit(emitter)?;
-    let params = &emitter.operator.params;
-    let kernel = AttentionKernel::of(original, params).expect("parameters are chosen so that the kernel fits");
+    let geometry = AttentionGeometry::of(original).expect("parameters are chosen so that the kernel fits");
     let body = emitter.body();
-    let plan = phases(body, params, &kernel);
-    let shared = Parts::emit(emitter, &tile, &kernel, padded)?;
+    let plan = phases(emitter.kernel(), &geometry);
+    let shared = Parts::emit(emitter, &tile, &geometry, padded)?;
     for (position, phase) in plan.iter().enumerate() {
         if let AttentionPhase::Before(method) = phase {
             emit_phase(emitter, &shared.phase(emitter, position, padded), *method)?;
@@ -64,14 +64,14 @@ pub(crate) fn emit(emitter: &mut Emitter, original: &GroupBody, padded: &PaddedB
     shared.clear_rows(emitter)?;
     let contraction = Contraction::of(body).expect("the template sums products");
     let lead = lead(body, &tile);
-    let step = &kernel.product;
+    let step = &geometry.product;
     let mut product = Product::new(emitter, &lead, &contraction, [step.rows, step.columns], step.across);
     let busy = Busy::emit(emitter, product.blocks())?;
     let placed = product.place(emitter, busy.number.clone())?;
     product.clear(emitter)?;
     emitter.push(Statement::BlockBarrier);
 
-    let blocks = emitter.operand(kernel.blocks() as i64)?;
+    let blocks = emitter.operand(geometry.blocks() as i64)?;
     emitter.repeat(blocks, false, |emitter, block| {
         shared.next_keys(emitter, block)?;
         for (position, phase) in plan.iter().enumerate() {
@@ -137,18 +137,18 @@ impl Busy {
 fn axes(
     emitter: &mut Emitter,
     tile: &TileAxes,
-    kernel: &AttentionKernel,
+    geometry: &AttentionGeometry,
     padded: &PaddedBody,
     grid: &[usize],
     keys: Keys,
 ) -> Result<Vec<Vec<PhaseAxis>>, LowerError> {
-    let mut found = Vec::with_capacity(kernel.boxes.len());
-    for (position, spans) in kernel.boxes.iter().enumerate() {
-        let stream = kernel.attention.streams[position];
+    let mut found = Vec::with_capacity(geometry.boxes.len());
+    for (position, spans) in geometry.boxes.iter().enumerate() {
+        let stream = geometry.attention.streams[position];
         let mut axes = Vec::with_capacity(spans.len());
         for (dimension, span) in spans.iter().enumerate() {
             axes.push(if stream == Some(dimension) {
-                let bounds = match kernel.is_ragged() {
+                let bounds = match geometry.is_ragged() {
                     true => Bounds::Windowed(emitter.operand(span.whole as i64 - 1)?),
                     false => Bounds::Inside,
                 };
@@ -163,11 +163,11 @@ fn axes(
 }
 
 /// Names the arrays of all staged values.
-fn allocate(emitter: &mut Emitter, kernel: &AttentionKernel, axes: &[Vec<PhaseAxis>], rows: &Rows) {
-    for (position, (spans, axes)) in kernel.boxes.iter().zip(axes).enumerate() {
+fn allocate(emitter: &mut Emitter, geometry: &AttentionGeometry, axes: &[Vec<PhaseAxis>], rows: &Rows) {
+    for (position, (spans, axes)) in geometry.boxes.iter().zip(axes).enumerate() {
         let array = match position {
-            _ if position == kernel.attention.maximum => rows.maximum,
-            _ if position == kernel.attention.total => rows.total,
+            _ if position == geometry.attention.maximum => rows.maximum,
+            _ if position == geometry.attention.total => rows.total,
             _ => emitter.shared(MemoryType::F32, extents(spans).iter().product()),
         };
         let first = axes.iter().map(|axis| axis.first.clone()).collect();
@@ -185,24 +185,24 @@ impl<'a> Parts<'a> {
     fn emit<'b: 'a>(
         emitter: &mut Emitter<'b>,
         tile: &TileAxes,
-        kernel: &'a AttentionKernel,
+        geometry: &'a AttentionGeometry,
         padded: &PaddedBody,
     ) -> Result<Self, LowerError> {
         let body = emitter.body();
-        let grid = emitter.operator.params.grid(body);
+        let grid = emitter.kernel().grid();
         let [first, count] = [(); 2].map(|()| emitter.declare(ScalarType::I32));
         let keys = Keys { first, count };
-        let axes = axes(emitter, tile, kernel, padded, &grid, keys)?;
-        let [maximum, total, factor] = [(); 3].map(|()| emitter.shared(MemoryType::F32, kernel.rows()));
+        let axes = axes(emitter, tile, geometry, padded, &grid, keys)?;
+        let [maximum, total, factor] = [(); 3].map(|()| emitter.shared(MemoryType::F32, geometry.rows()));
         let rows = Rows { maximum, total, factor };
-        allocate(emitter, kernel, &axes, &rows);
-        Ok(Self { body, kernel, axes, rows, keys })
+        allocate(emitter, geometry, &axes, &rows);
+        Ok(Self { body, geometry, axes, rows, keys })
     }
 
     /// Goes to the keys of this block.
     fn next_keys(&self, emitter: &mut Emitter, block: LocalId) -> Result<(), LowerError> {
         let Keys { first, count } = self.keys;
-        let length = Expression::i32(self.kernel.block as i32);
+        let length = Expression::i32(self.geometry.block as i32);
         emitter.assign(first, multiply(block, length.clone()));
         let left = binary(BinaryOp::Subtract, emitter.operand(self.attention().keys as i64)?, first);
         emitter.assign(count, binary(BinaryOp::Minimum, left, length));
@@ -210,7 +210,7 @@ impl<'a> Parts<'a> {
     }
 
     pub(crate) fn attention(&self) -> &Attention {
-        &self.kernel.attention
+        &self.geometry.attention
     }
 
     /// The phase of a staged value.
@@ -230,7 +230,7 @@ impl<'a> Parts<'a> {
         emitter: &mut Emitter,
         body: impl FnOnce(&mut Emitter, LocalId) -> Result<(), LowerError>,
     ) -> Result<(), LowerError> {
-        let rows = self.kernel.rows();
+        let rows = self.geometry.rows();
         let trips = emitter.operand(rows.div_ceil(emitter.threads()) as i64)?;
         let limit = emitter.operand(rows as i64)?;
         emitter.repeat(trips, false, |emitter, trip| {

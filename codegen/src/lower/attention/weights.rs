@@ -3,7 +3,7 @@
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::Reducer;
 use warpweave_graph::online_softmax::{Arithmetic, Law};
-use warpweave_plan::template::attention::AttentionKernel;
+use warpweave_plan::template::attention::AttentionGeometry;
 
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId};
@@ -27,14 +27,14 @@ struct Lane {
 impl Parts<'_> {
     /// Turns the scores of the block into weights, and brings the state of the rows up to date: a warp a row, some side by side.
     pub(crate) fn weigh(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
-        let registers = Registers::new(emitter, self.kernel);
+        let registers = Registers::new(emitter, self.geometry);
         let thread = Expression::Builtin(Builtin::Thread);
         let lane = binary(BinaryOp::BitAnd, thread.clone(), Expression::i32(WARP_SIZE as i32 - 1));
         let lane = emitter.bind(ScalarType::I32, lane);
         let warp = binary(BinaryOp::ShiftRight, thread, Expression::i32(WARP_SIZE.ilog2() as i32));
         let warp: Expression = emitter.bind(ScalarType::I32, warp).into();
         let of = Lane { warp, lane };
-        let rows = self.kernel.rows();
+        let rows = self.geometry.rows();
         let together = emitter.warps() * registers.side_by_side;
         let trips = emitter.operand(rows.div_ceil(together) as i64)?;
         let limit = emitter.operand(rows as i64)?;
@@ -167,13 +167,13 @@ impl Parts<'_> {
 
     /// Whether the block has this key; absent where every lane has one.
     fn exists(&self, at: LocalId) -> Option<Expression> {
-        let exact = !self.kernel.is_ragged() && self.kernel.block.is_multiple_of(WARP_SIZE as usize);
+        let exact = !self.geometry.is_ragged() && self.geometry.block.is_multiple_of(WARP_SIZE as usize);
         (!exact).then(|| less(at, self.keys.count))
     }
 
     /// Where the weights of a row begin in their box.
     fn place_of_row(&self, emitter: &mut Emitter, number: LocalId) -> Result<Expression, LowerError> {
-        let spans = &self.kernel.boxes[self.attention().weights];
+        let spans = &self.geometry.boxes[self.attention().weights];
         let axes: Vec<usize> = self.row_axes().collect();
         let boxed: Vec<usize> = axes.iter().map(|&axis| spans[axis].extent).collect();
         let positions = decode_box(emitter, &boxed, number.into())?;
@@ -191,7 +191,7 @@ impl Parts<'_> {
     fn stride_of_keys(&self) -> usize {
         let weights = self.attention().weights;
         let dimension = self.attention().streams[weights].expect("weights are computed block by block");
-        self.kernel.boxes[weights][dimension + 1..].iter().map(|span| span.extent).product()
+        self.geometry.boxes[weights][dimension + 1..].iter().map(|span| span.extent).product()
     }
 }
 
@@ -210,8 +210,8 @@ struct Registers {
 }
 
 impl Registers {
-    fn new(emitter: &mut Emitter, kernel: &AttentionKernel) -> Self {
-        let (side_by_side, steps) = (kernel.side_by_side(), kernel.block.div_ceil(WARP_SIZE as usize));
+    fn new(emitter: &mut Emitter, geometry: &AttentionGeometry) -> Self {
+        let (side_by_side, steps) = (geometry.side_by_side(), geometry.block.div_ceil(WARP_SIZE as usize));
         let mut array = |length: usize| emitter.array(ScalarType::F32, length);
         let [maximum, reference, total] = [(); 3].map(|()| array(side_by_side));
         Self { side_by_side, steps, scores: array(side_by_side * steps), maximum, reference, total }

@@ -1,7 +1,8 @@
 //! Boxes that factors are read from: what the tile reads of a tensor, brought into shared memory at once.
 
 use warpweave_graph::expr::Literal;
-use warpweave_plan::body::{GroupBody, StageSource};
+use warpweave_plan::body::StageSource;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::contraction::operand_staging;
 use warpweave_plan::template::contraction::operand_staging::Filling;
 use warpweave_plan::template::staged::extents;
@@ -37,14 +38,13 @@ impl Boxes {
     pub(crate) fn emit(
         emitter: &mut Emitter,
         tile: &TileAxes,
-        (body, padded): (&GroupBody, &PaddedBody),
+        (original, padded): (&Kernel, &PaddedBody),
     ) -> Result<Self, LowerError> {
-        if body.staged.is_empty() {
+        if original.body().staged.is_empty() {
             return Ok(Self(Vec::new()));
         }
-        let params = &emitter.operator.params;
-        let grid = params.grid(body);
-        let boxes = operand_staging::boxes(body, params).expect("contractions have boxes only where they fit");
+        let grid = original.grid();
+        let boxes = operand_staging::boxes(original).expect("contractions have boxes only where they fit");
         let mut found = Vec::with_capacity(boxes.len());
         for (position, spans) in boxes.into_iter().enumerate() {
             let padding = padded.padding[position];

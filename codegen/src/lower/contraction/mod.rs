@@ -11,7 +11,7 @@ pub(crate) mod side;
 mod slices;
 
 use warpweave_graph::expr::AxisId;
-use warpweave_plan::body::GroupBody;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::contraction::column_runs::ColumnRuns;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
@@ -35,18 +35,18 @@ pub(crate) fn emit(
     emitter: &mut Emitter,
     shape: ContractionShape,
     prologue: &[AxisClass],
-    (body, padded): (&GroupBody, &PaddedBody),
+    (original, padded): (&Kernel, &PaddedBody),
 ) -> Result<(), LowerError> {
     let contraction = Contraction::of(emitter.body()).expect("the template is only chosen for contractions");
     let tile = TileAxes::emit(emitter)?;
     let thread = emitter.bind(ScalarType::I32, Expression::Builtin(Builtin::Thread));
-    let boxes = Boxes::emit(emitter, &tile, (body, padded))?;
+    let boxes = Boxes::emit(emitter, &tile, (original, padded))?;
     let [row, column] = SIDES.map(|class| Side::emit(emitter, &contraction, &tile, class, &shape, thread));
     let sides = [row?, column?];
     let scalar = scalar_type(emitter, contraction.element)?;
     let products = Products::emit(emitter, shape, scalar, thread)?;
     Loop::emit(emitter, &contraction, &tile, (&sides, &boxes), &products, prologue)?;
-    let runs = ColumnRuns::of(emitter.body(), &contraction, &shape, &emitter.operator.params.tile);
+    let runs = ColumnRuns::of(emitter.body(), &contraction, &shape, emitter.kernel().tile());
     epilogue::emit(emitter, &tile, &sides, &products, runs)
 }
 

@@ -100,7 +100,7 @@ impl<'a> Side<'a> {
     ) -> Result<Self, LowerError> {
         let factor = contraction.factor(class);
         let body = emitter.body();
-        let load = SideLoad::new(body, contraction, class, shape, &emitter.operator.params.tile);
+        let load = SideLoad::new(body, contraction, class, shape, emitter.kernel().tile());
         let load = if is_aligned(emitter, factor) { load } else { load.narrowed() };
         let axes = contraction.tile_axes(body, class);
         let scalar = scalar_type(emitter, contraction.numerics().storage)?;

@@ -22,7 +22,7 @@ use crate::lower::tile::TileAxes;
 /// Emits the kernel.
 pub(crate) fn emit(emitter: &mut Emitter, own: Pointwise) -> Result<(), LowerError> {
     let tile = TileAxes::emit(emitter)?;
-    match Runs::of(own, emitter.body(), &emitter.operator.params) {
+    match Runs::of(own, emitter.kernel()) {
         Some(runs) => emit_run(emitter, tile, runs),
         None if is_one_by_one(emitter, own) => emit_one_by_one(emitter, &tile, own.per_thread),
         None => emit_strided(emitter, &tile, own.per_thread),

@@ -13,7 +13,7 @@ use crate::lower::staged::phase::Sink;
 use crate::lower::staged::phase::main_axis;
 use crate::lower::staged::phase::staged_axis;
 use crate::lower::staged::phase::thread_number;
-use warpweave_plan::body::GroupBody;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::staged;
 use warpweave_plan::template::staged::padded::PaddedBody;
@@ -28,12 +28,11 @@ use crate::lower::scalar::StageName;
 use crate::lower::tile::TileAxes;
 
 /// Emits the kernel of a body whose padding has been found.
-pub(crate) fn emit(emitter: &mut Emitter, body: &GroupBody, padded: &PaddedBody) -> Result<(), LowerError> {
+pub(crate) fn emit(emitter: &mut Emitter, original: &Kernel, padded: &PaddedBody) -> Result<(), LowerError> {
     let tile = TileAxes::emit(emitter)?;
-    let params = &emitter.operator.params;
-    let grid = params.grid(body);
-    let boxes = staged::boxes(body, params).expect("parameters are chosen so that every staged value has a box");
-    let (methods, lead) = methods(padded, params, &boxes);
+    let grid = original.grid();
+    let boxes = staged::boxes(original).expect("parameters are chosen so that every staged value has a box");
+    let (methods, lead) = methods(emitter.kernel(), &boxes);
     let body = emitter.body();
     for (position, (spans, method)) in boxes.iter().zip(methods).enumerate() {
         let expr = &body.staged[position].expr;

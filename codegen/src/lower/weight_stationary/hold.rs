@@ -56,7 +56,7 @@ pub(crate) fn emit_hold(emitter: &mut Emitter) -> Result<(), LowerError> {
 
 /// The array that the constants of a tile lie in.
 pub(super) fn declare(emitter: &mut Emitter) -> SharedId {
-    let length = resident_elements(emitter.body(), &emitter.operator.params);
+    let length = resident_elements(emitter.kernel());
     emitter.keep(MemoryType::F32, length)
 }
 

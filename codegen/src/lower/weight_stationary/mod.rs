@@ -35,7 +35,7 @@ pub(crate) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
     let thread = emitter.bind(ScalarType::I32, Expression::Builtin(Builtin::Thread));
     let number = emitter.bind(ScalarType::I32, binary(BinaryOp::ShiftRight, thread, Expression::i32(5)));
     let lane = emitter.bind(ScalarType::I32, binary(BinaryOp::BitAnd, thread, Expression::i32(31)));
-    let passes = Passes::of(emitter.body(), &emitter.operator.params);
+    let passes = Passes::of(emitter.kernel());
     let warp = Warp { number, lane };
     let finishing = RowAxes::of(emitter).finishing(emitter, &tile, (warp, passes))?;
     let polled = poll::Polled::declare(emitter);

@@ -51,9 +51,8 @@ impl<'b> Polled<'b> {
     /// Declares room for the vectors: those that carry their own validity, and those that are loaded four at a time.
     pub(super) fn declare(emitter: &mut Emitter<'b>) -> Self {
         let body = emitter.body();
-        let params = &emitter.operator.params;
-        let steps = vector_steps(body, params);
-        let mut shared = if steps > 0 { shared_vectors(body, params) } else { Vec::new() };
+        let steps = vector_steps(emitter.kernel());
+        let mut shared = if steps > 0 { shared_vectors(emitter.kernel()) } else { Vec::new() };
         let is_tagged = |vector: &SharedVector| emitter.is_tagged(body.operands[vector.read.operand]);
         shared.retain(|vector| is_tagged(vector) || are_neighbours(emitter, &vector.read));
         let are_tagged = shared.iter().all(is_tagged);
@@ -285,7 +284,7 @@ fn polled_columns(emitter: &Emitter, vector: &PolledVector) -> Option<(usize, us
     let PolledVector { read, columns, .. } = vector;
     let layout = &emitter.memory.tensors[body.operands[read.operand]].layout;
     let place = Index::linear(&read.read.index, &layout.strides, layout.offset);
-    let long = (0..column_axes(body)).filter(|&axis| emitter.operator.params.tile[axis] > 1);
+    let long = (0..column_axes(body)).filter(|&axis| emitter.kernel().tile()[axis] > 1);
     let [axis] = long.collect::<Vec<usize>>()[..] else { return None };
     let is_one = emitter.is_tagged(body.operands[read.operand]) && place.is_affine();
     let apart = usize::try_from(place.coefficient(AxisId::from_index(axis))).ok()?;

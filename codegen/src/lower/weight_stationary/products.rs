@@ -78,7 +78,7 @@ impl Products {
         warp: Warp,
         (kept, passes): (SharedId, Passes),
     ) -> Result<Self, LowerError> {
-        let rows = rows(emitter.body(), &emitter.operator.params);
+        let rows = rows(emitter.kernel());
         let (mut reads, mut start) = (HashMap::new(), 0);
         for read in resident_reads(emitter.body()) {
             reads.insert((read.stage, read.id), KeptRead { start, length: read.length });

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::body::GroupBody;
 use crate::body::Stage;
+use crate::kernel::Kernel;
 use crate::template::tile::ScheduleParams;
 
 /// A body without its tensors, and its parameters: what decides the kernel, its tiles and what they cost.
@@ -21,9 +22,9 @@ pub struct StructuralKey<'a> {
 
 impl<'a> StructuralKey<'a> {
     /// That of a body under its parameters.
-    pub fn of(body: &'a GroupBody, params: &'a ScheduleParams) -> Self {
-        let GroupBody { staged, stages, tile_rank, operands: _, outputs: _ } = body;
-        Self { staged, stages, tile_rank: *tile_rank, params }
+    pub fn of(kernel: &'a Kernel) -> Self {
+        let GroupBody { staged, stages, tile_rank, operands: _, outputs: _ } = kernel.body();
+        Self { staged, stages, tile_rank: *tile_rank, params: kernel.params() }
     }
 }
 

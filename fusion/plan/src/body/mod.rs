@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_graph::expr::{AxisId, TensorExpr};
 use warpweave_graph::procedure::Procedure;
 use warpweave_graph::program::TensorId;
+use warpweave_graph::types::ElementType;
 
 /// Where an operand of a stage comes from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -38,6 +39,13 @@ pub struct Stage {
     /// What makes the value of what the expression gives, where the expression alone does not say it. Such a stage is alone in
     /// its body, and has one parallel axis beyond the tile axes.
     pub procedure: Option<Procedure>,
+}
+
+impl Stage {
+    /// Whether the stage's reduction, if it has one, combines singles.
+    pub fn sums_singles(&self) -> bool {
+        self.expr.reducer.is_none() || self.expr.body_element() == ElementType::F32
+    }
 }
 
 /// A tensor that a stage writes.

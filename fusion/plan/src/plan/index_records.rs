@@ -60,7 +60,8 @@ fn recorded([low, high]: [u64; RECORD_WORDS]) -> Option<(u32, i64)> {
 impl IndexRecords {
     /// The records of all that these rOperators check, behind the first bytes of an arena; and the bytes of both.
     pub fn behind<'o>(arena_bytes: u64, operators: impl Iterator<Item = &'o ROperator>) -> (Self, u64) {
-        let checks: BTreeSet<IndexCheck> = operators.flat_map(|operator| checks(&operator.body)).flatten().collect();
+        let checks: BTreeSet<IndexCheck> =
+            operators.flat_map(|operator| checks(operator.kernel.body())).flatten().collect();
         if checks.is_empty() {
             return (Self::default(), arena_bytes);
         }

@@ -5,8 +5,6 @@ pub mod index_records;
 pub mod segments;
 pub mod states;
 
-use std::sync::Arc;
-
 use self::states::PlannedState;
 use serde::{Deserialize, Serialize};
 use warpweave_graph::arena::Arena;
@@ -16,10 +14,9 @@ use warpweave_graph::typed_id;
 use warpweave_graph::types::TensorType;
 use warpweave_graph::views::Layout;
 
-use crate::body::GroupBody;
+use crate::kernel::Kernel;
 use crate::plan::backend::Backend;
 use crate::plan::index_records::IndexRecords;
-use crate::template::tile::ScheduleParams;
 
 typed_id!(
     /// An rOperator of a segment.
@@ -33,10 +30,8 @@ typed_id!(
 /// A fusion group with its kernel and tile grid: homogeneous rTasks, one a tile.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ROperator {
-    /// What is computed.
-    pub body: Arc<GroupBody>,
-    /// The chosen kernel and tile.
-    pub params: ScheduleParams,
+    /// What is computed, with which template and tile.
+    pub kernel: Kernel,
     /// Estimated microseconds of one rTask on a multiprocessor of its own.
     pub task_microseconds: f64,
     /// Of these, the microseconds that a prefetch takes off if it has time enough.
@@ -48,7 +43,7 @@ pub struct ROperator {
 impl ROperator {
     /// The number of rTasks.
     pub fn tasks(&self) -> u32 {
-        u32::try_from(self.params.tiles(&self.body)).expect("planning bounds the number of tiles")
+        u32::try_from(self.kernel.tiles()).expect("planning bounds the number of tiles")
     }
 }
 

@@ -48,17 +48,17 @@ struct Limit {
 impl WrittenGrid {
     /// The grids of all outputs of an rOperator.
     pub fn of(operator: &ROperator, memory: &MemoryPlan) -> Vec<Self> {
-        let grid: Vec<u32> = operator.params.grid(&operator.body).iter().map(|&count| count as u32).collect();
-        let outputs = operator.body.stages.iter().filter_map(|stage| {
+        let grid: Vec<u32> = operator.kernel.grid().iter().map(|&count| count as u32).collect();
+        let outputs = operator.kernel.body().stages.iter().filter_map(|stage| {
             let output = stage.output.as_ref()?;
-            let tensor = operator.body.outputs[output.position];
+            let tensor = operator.kernel.body().outputs[output.position];
             let whole = Region::whole(memory, tensor);
             let extents = region::whole(&stage.expr);
             let mut limits = Vec::new();
             for (dimension, index) in output.index.iter().enumerate() {
                 let start = whole.ranges[dimension].minimum;
-                for axis in tile_axes(index, operator.body.tile_rank).filter(|&axis| grid[axis] > 1) {
-                    let ranges = ranges_along(index, axis, operator.params.tile[axis], &extents, start);
+                for axis in tile_axes(index, operator.kernel.body().tile_rank).filter(|&axis| grid[axis] > 1) {
+                    let ranges = ranges_along(index, axis, operator.kernel.tile()[axis], &extents, start);
                     let pairs = || ranges.windows(2);
                     let ascending = pairs().all(|pair| pair[0].minimum <= pair[1].minimum)
                         && pairs().all(|pair| pair[0].maximum <= pair[1].maximum);

@@ -63,16 +63,16 @@ impl Region {
 
 /// The range of every axis of a stage that one tile covers.
 pub fn tile_ranges(operator: &ROperator, stage: usize, tile: u32) -> Vec<Range> {
-    let expr = &operator.body.stages[stage].expr;
+    let expr = &operator.kernel.body().stages[stage].expr;
     let mut ranges = region::whole(expr);
-    let grid = operator.params.grid(&operator.body);
+    let grid = operator.kernel.grid();
     let mut rest = tile as usize;
-    for axis in (0..operator.body.tile_rank).rev() {
+    for axis in (0..operator.kernel.body().tile_rank).rev() {
         let coordinate = rest % grid[axis];
         rest /= grid[axis];
         let extent = expr.axes[AxisId::from_index(axis)].extent;
-        let first = coordinate * operator.params.tile[axis];
-        let last = (first + operator.params.tile[axis]).min(extent) - 1;
+        let first = coordinate * operator.kernel.tile()[axis];
+        let last = (first + operator.kernel.tile()[axis]).min(extent) - 1;
         ranges[axis] = Range { minimum: first as i64, maximum: last as i64 };
     }
     ranges
@@ -89,9 +89,9 @@ pub type ReadBox = (usize, Vec<Range>);
 /// What the rTask of a tile reads, whichever tensors the operands are.
 pub fn read_boxes(operator: &ROperator, tile: u32) -> Vec<ReadBox> {
     let mut boxes: Vec<ReadBox> = Vec::new();
-    let main = (0..operator.body.stages.len()).map(|position| tile_ranges(operator, position, tile));
-    let ranges = staged_ranges(&operator.body, &operator.params, tile).into_iter().chain(main);
-    for (stage, ranges) in operator.body.staged.iter().chain(&operator.body.stages).zip(ranges) {
+    let main = (0..operator.kernel.body().stages.len()).map(|position| tile_ranges(operator, position, tile));
+    let ranges = staged_ranges(&operator.kernel, tile).into_iter().chain(main);
+    for (stage, ranges) in operator.kernel.body().staged.iter().chain(&operator.kernel.body().stages).zip(ranges) {
         for (id, read) in stage.expr.reads.iter() {
             let StageSource::Operand(operand) = stage.sources[read.operand] else { continue };
             let Some(ranges) = region::input_region(&stage.expr, id, &ranges) else { continue };
@@ -109,7 +109,7 @@ pub fn regions<'b>(
 ) -> Vec<Region> {
     let mut regions: Vec<Region> = Vec::new();
     for (operand, ranges) in boxes {
-        let found = Region::of(memory, operator.body.operands[*operand], ranges.clone());
+        let found = Region::of(memory, operator.kernel.body().operands[*operand], ranges.clone());
         if !regions.contains(&found) {
             regions.push(found);
         }
@@ -121,21 +121,21 @@ pub fn regions<'b>(
 /// outputs, because tiles partition the tile axes and output indices visit every element once.
 pub fn writes(operator: &ROperator, memory: &MemoryPlan, task: RTask) -> Vec<Region> {
     let mut regions = Vec::new();
-    for (position, stage) in operator.body.stages.iter().enumerate() {
+    for (position, stage) in operator.kernel.body().stages.iter().enumerate() {
         let Some(output) = &stage.output else { continue };
         let ranges = tile_ranges(operator, position, task.tile);
         let range = |axis: AxisId| ranges[axis.index()];
         let ranges = output.index.iter().map(|index| index.range(&range)).collect();
-        regions.push(Region::of(memory, operator.body.outputs[output.position], ranges));
+        regions.push(Region::of(memory, operator.kernel.body().outputs[output.position], ranges));
     }
     regions
 }
 
 /// Whether an rTask writes an element of a box: exact, point by point, where [`writes`] only encloses.
 pub fn writes_into(operator: &ROperator, memory: &MemoryPlan, task: RTask, region: &Region) -> bool {
-    operator.body.stages.iter().enumerate().any(|(position, stage)| {
+    operator.kernel.body().stages.iter().enumerate().any(|(position, stage)| {
         let Some(output) = &stage.output else { return false };
-        let tensor = operator.body.outputs[output.position];
+        let tensor = operator.kernel.body().outputs[output.position];
         let ranges = tile_ranges(operator, position, task.tile);
         let range = |axis: AxisId| ranges[axis.index()];
         let around = Region::of(memory, tensor, output.index.iter().map(|index| index.range(&range)).collect());

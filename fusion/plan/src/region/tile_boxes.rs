@@ -23,7 +23,7 @@ impl<'a> TileBoxes<'a> {
         let ids: Vec<OperatorId> = operators.ids().collect();
         let (kinds, of) = deduplicated(
             &ids,
-            |&id| StructuralKey::of(&operators[id].body, &operators[id].params),
+            |&id| StructuralKey::of(&operators[id].kernel),
             |&id, repeated| match repeated {
                 Repeated::Yes => Some(tile_boxes(&operators[id])),
                 Repeated::No => None,

@@ -33,7 +33,7 @@ impl Completions {
         let mut found: BTreeMap<OperatorId, BTreeSet<OperatorId>> = BTreeMap::new();
         for id in operators.ids().collect::<Vec<_>>().into_iter().rev() {
             let of_poller =
-                |poller: &OperatorId| match (operators[*poller].params.rules().holds_residents(), found.get(poller)) {
+                |poller: &OperatorId| match (operators[*poller].kernel.rules().holds_residents(), found.get(poller)) {
                     (true, _) | (false, None) => BTreeSet::from([*poller]),
                     (_, Some(completions)) => completions.clone(),
                 };
@@ -64,7 +64,7 @@ fn pollers(
 ) -> Arena<OperatorId, Option<BTreeSet<OperatorId>>> {
     let mut pollers: BTreeMap<TensorId, (BTreeSet<OperatorId>, bool)> = BTreeMap::new();
     for (id, operator) in operators.iter() {
-        for (position, &operand) in operator.body.operands.iter().enumerate() {
+        for (position, &operand) in operator.kernel.body().operands.iter().enumerate() {
             if memory.tensors[operand].edge == EdgeKind::Tagged {
                 let (by, is_whole) = pollers.entry(operand).or_default();
                 by.insert(id);
@@ -74,7 +74,7 @@ fn pollers(
     }
     let whole = |tensor: &TensorId| pollers.get(tensor).filter(|(_, is_whole)| *is_whole).map(|(by, _)| by);
     let of_operator = |operator: &ROperator| {
-        let polled: Option<Vec<&BTreeSet<OperatorId>>> = operator.body.outputs.iter().map(whole).collect();
+        let polled: Option<Vec<&BTreeSet<OperatorId>>> = operator.kernel.body().outputs.iter().map(whole).collect();
         let all = polled.filter(|polled| !polled.is_empty());
         all.map(|polled| polled.into_iter().flatten().copied().collect())
     };
@@ -83,9 +83,9 @@ fn pollers(
 
 /// Whether the rTasks of an rOperator read every element of an operand, taken together.
 fn reads_whole(operator: &ROperator, memory: &MemoryPlan, operand: usize) -> bool {
-    let tensor = operator.body.operands[operand];
-    let in_boxes = || stages_operands(&operator.body, &operator.params) && boxes_cover(operator, memory, operand);
-    let directly = operator.body.stages.iter().any(|stage| {
+    let tensor = operator.kernel.body().operands[operand];
+    let in_boxes = || stages_operands(&operator.kernel) && boxes_cover(operator, memory, operand);
+    let directly = operator.kernel.body().stages.iter().any(|stage| {
         let is_operand = |at: usize| stage.sources[at] == StageSource::Operand(operand);
         let mut reads = stage.expr.reads.iter().filter(|(_, read)| is_operand(read.operand));
         reads.any(|(id, read)| {
@@ -101,17 +101,17 @@ fn reads_whole(operator: &ROperator, memory: &MemoryPlan, operand: usize) -> boo
 /// Whether the staged boxes of all rTasks cover an operand: they are the product of ranges along each dimension, and the ranges
 /// of each dimension cover its extent.
 fn boxes_cover(operator: &ROperator, memory: &MemoryPlan, operand: usize) -> bool {
-    let ROperator { body, params, .. } = operator;
-    let copy = body.staged.iter().position(|stage| stage.sources == [StageSource::Operand(operand)]);
+    let kernel = &operator.kernel;
+    let copy = kernel.body().staged.iter().position(|stage| stage.sources == [StageSource::Operand(operand)]);
     let Some((spans, shape)) = copy.and_then(|copy| {
-        let spans = boxes(body, params)?.swap_remove(copy);
-        Some((spans, &memory.tensors[body.operands[operand]].ty.shape))
+        let spans = boxes(kernel)?.swap_remove(copy);
+        Some((spans, &memory.tensors[kernel.body().operands[operand]].ty.shape))
     }) else {
         return false;
     };
     let mut found: BTreeSet<Vec<(i64, i64)>> = BTreeSet::new();
     for tile in 0..operator.tasks() {
-        let coordinates = tile_coordinates(body, params, tile);
+        let coordinates = tile_coordinates(kernel, tile);
         let ranges = spans.iter().map(|span| span.inside(&coordinates));
         found.insert(ranges.map(|Range { minimum, maximum }| (minimum, maximum)).collect());
     }

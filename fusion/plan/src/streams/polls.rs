@@ -38,8 +38,10 @@ impl Polls {
     ) -> Self {
         let is_tagged = |tensor: &TensorId| memory.tensors[*tensor].edge == EdgeKind::Tagged;
         let mut producers: BTreeMap<TensorId, Vec<Producer>> = BTreeMap::new();
-        for (id, operator) in operators.iter().filter(|(_, operator)| operator.body.outputs.iter().any(is_tagged)) {
-            let outputs = operator.body.stages.iter().filter_map(|stage| stage.output.as_ref());
+        for (id, operator) in
+            operators.iter().filter(|(_, operator)| operator.kernel.body().outputs.iter().any(is_tagged))
+        {
+            let outputs = operator.kernel.body().stages.iter().filter_map(|stage| stage.output.as_ref());
             for (written, output) in WrittenGrid::of(operator, memory).into_iter().zip(outputs) {
                 let known = producers.entry(written.whole().root).or_default();
                 known.push(Producer { id, operator, written, is_box: is_box(&output.index) });
@@ -49,7 +51,7 @@ impl Polls {
             return Self::default();
         }
         let boxes = boxes();
-        let of_operator = |id: OperatorId| match operators[id].body.operands.iter().any(is_tagged) {
+        let of_operator = |id: OperatorId| match operators[id].kernel.body().operands.iter().any(is_tagged) {
             true => Reader { operator: &operators[id], memory, producers: &producers }.writers(&boxes.of_operator(id)),
             false => Vec::new(),
         };
@@ -151,7 +153,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// Per tile, whose tagged values it polls; `boxes` are what tiles read.
     fn writers(&self, boxes: &[Vec<ReadBox>]) -> Vec<Writers> {
-        let edge = |operand: usize| self.memory.tensors[self.operator.body.operands[operand]].edge;
+        let edge = |operand: usize| self.memory.tensors[self.operator.kernel.body().operands[operand]].edge;
         let is_polled = |(operand, _): &&ReadBox| edge(*operand) == EdgeKind::Tagged;
         let mut known: FxHashMap<Region, Writers> = FxHashMap::default();
         let mut last: (Vec<&ReadBox>, Writers) = (Vec::new(), Arc::default());
@@ -205,7 +207,7 @@ impl Producer<'_> {
     /// The rTasks that write into a region.
     fn writers(&self, region: &Region, memory: &MemoryPlan) -> Vec<RTask> {
         let Some(spans) = self.written.meeting(region) else { return Vec::new() };
-        let grid: Vec<u32> = self.operator.params.grid(&self.operator.body).iter().map(|&count| count as u32).collect();
+        let grid: Vec<u32> = self.operator.kernel.grid().iter().map(|&count| count as u32).collect();
         let tasks = tiles_of(&grid, &spans).into_iter().map(|tile| RTask { operator: self.id, tile });
         tasks.filter(|task| self.is_box || writes_into(self.operator, memory, *task, region)).collect()
     }

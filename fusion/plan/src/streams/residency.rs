@@ -12,7 +12,7 @@ use crate::template::weight_stationary::reads::ResidentKey;
 pub fn resident_numbers(operators: &Arena<OperatorId, ROperator>) -> Arena<OperatorId, Option<u32>> {
     let mut known: BTreeMap<ResidentKey, u32> = BTreeMap::new();
     let number = |operator: &ROperator| {
-        let key = ResidentKey::of(&operator.body, &operator.params)?;
+        let key = ResidentKey::of(&operator.kernel)?;
         let next = known.len() as u32;
         Some(*known.entry(key).or_insert(next))
     };

@@ -5,11 +5,11 @@ use std::fmt;
 use warpweave_graph::program::TensorId;
 
 use crate::body::{GroupBody, StageSource};
+use crate::kernel::Kernel;
 use crate::template::Template;
 use crate::template::block::BlockSize;
 use crate::template::contraction::AxisClass;
 use crate::template::contraction::unit::ComputeUnit;
-use crate::template::tile::ScheduleParams;
 
 /// Whether an rTask may load a tensor's elements before it waits for others.
 pub type LoadsBeforeWaits<'c> = &'c dyn Fn(TensorId) -> bool;
@@ -30,10 +30,10 @@ pub trait Rules: fmt::Debug {
     }
 
     /// Why no kernel of the template computes this body under these parameters, if none does. The tile is possible.
-    fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str>;
+    fn check(&self, kernel: &Kernel) -> Result<(), &'static str>;
 
     /// Whether a block can compute a tile of this body that lies inside its extents.
-    fn takes_tile(&self, _: &GroupBody, _: &ScheduleParams) -> bool {
+    fn takes_tile(&self, _: &Kernel) -> bool {
         true
     }
 
@@ -69,10 +69,10 @@ pub trait Rules: fmt::Debug {
     fn can_poll(&self, body: &GroupBody, operand: usize) -> bool;
 
     /// Bytes of shared memory that the kernel needs at most, but for residents and staged operands.
-    fn shared_bytes(&self, body: &GroupBody, params: &ScheduleParams) -> usize;
+    fn shared_bytes(&self, kernel: &Kernel) -> usize;
 
     /// Bytes of the boxes of staged values; `None` where they have no box.
-    fn box_bytes(&self, _: &GroupBody, _: &ScheduleParams) -> Option<usize> {
+    fn box_bytes(&self, _: &Kernel) -> Option<usize> {
         Some(0)
     }
 

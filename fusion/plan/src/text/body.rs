@@ -8,6 +8,7 @@ use warpweave_graph::text::reader::{Parsed, Reader};
 use warpweave_graph::types::TensorType;
 
 use crate::body::{GroupBody, Stage, StageOutput, StageSource};
+use crate::kernel::Kernel;
 use crate::plan::{MemoryPlan, OperatorId, ROperator};
 use crate::template::text as params_text;
 use crate::text::ids;
@@ -28,8 +29,8 @@ pub fn operator(reader: &mut Reader<'_>, position: usize, memory: &MemoryPlan) -
     let prologue_microseconds = reader.literal().parse().map_err(|_| before.expected("microseconds"))?;
     reader.keyword("prologue")?;
     let origins = origins(reader)?;
-    let body = read(reader, memory.tensors.len())?.into();
-    Ok(ROperator { body, params, task_microseconds, prologue_microseconds, origins })
+    let kernel = Kernel::unchecked(read(reader, memory.tensors.len())?, params);
+    Ok(ROperator { kernel, task_microseconds, prologue_microseconds, origins })
 }
 
 /// The nodes of the model, if any are named.

@@ -110,10 +110,10 @@ fn graph(f: &mut fmt::Formatter<'_>, segment: &GraphSegment) -> fmt::Result {
 fn operators(f: &mut fmt::Formatter<'_>, operators: &Arena<OperatorId, ROperator>) -> fmt::Result {
     for (id, operator) in operators.iter() {
         let (task, prologue) = (operator.task_microseconds, operator.prologue_microseconds);
-        write!(f, "  {id}: {}, {task:?} us a task, {prologue:?} prologue", operator.params)?;
+        write!(f, "  {id}: {}, {task:?} us a task, {prologue:?} prologue", operator.kernel.params())?;
         let origins: Vec<String> = operator.origins.iter().map(ToString::to_string).collect();
         writeln!(f, "{}{}", if origins.is_empty() { "" } else { " from " }, origins.join(", "))?;
-        write!(f, "{}", operator.body)?;
+        write!(f, "{}", operator.kernel.body())?;
     }
     Ok(())
 }

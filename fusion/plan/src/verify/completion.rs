@@ -26,7 +26,7 @@ impl TaskCompletions {
         for (task, pollers) in pollers.into_iter().rev() {
             let mut lasts: BTreeMap<usize, RTask> = BTreeMap::new();
             for poller in &pollers {
-                let stays = operators[poller.operator].params.rules().holds_residents();
+                let stays = operators[poller.operator].kernel.rules().holds_residents();
                 let completions = if stays { std::slice::from_ref(poller) } else { found.of(poller) };
                 for &completion in completions {
                     let moment = clocks.moment(completion);

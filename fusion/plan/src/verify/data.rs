@@ -49,7 +49,7 @@ fn check_operator(
 ) -> (usize, Vec<Violation>) {
     let operator = &operators[id];
     let (mut proved, mut violations, mut tiles) = (0, Vec::new(), Vec::new());
-    for &operand in &operator.body.operands {
+    for &operand in &operator.kernel.body().operands {
         if !written.covers(memory, operand) {
             violations.push(Violation::Uncovered { operator: id, tensor: operand });
         }
@@ -140,11 +140,11 @@ pub(super) fn check_buffers(
         for tile in 0..operator.tasks() {
             let task = RTask { operator: id, tile };
             let (moment, ends) = (order.moment(task), order.ends(task));
-            for &tensor in operator.body.operands.iter().chain(&operator.body.outputs) {
+            for &tensor in operator.kernel.body().operands.iter().chain(&operator.kernel.body().outputs) {
                 let uses = uses.entry(root(tensor)).or_default();
                 ends.iter().for_each(|end| uses.touch(*end));
             }
-            for &tensor in &operator.body.outputs {
+            for &tensor in &operator.kernel.body().outputs {
                 uses.entry(root(tensor)).or_default().write(moment, order);
             }
         }

@@ -10,7 +10,9 @@ pub(super) fn check(operators: &Operators, memory: &MemoryPlan, violations: &mut
         violations.push(Violation::IndexRecords);
     }
     for (id, operator) in operators.iter() {
-        if !checks(&operator.body).all(|check| check.is_some_and(|check| memory.index_records.word(check).is_some())) {
+        if !checks(operator.kernel.body())
+            .all(|check| check.is_some_and(|check| memory.index_records.word(check).is_some()))
+        {
             violations.push(Violation::UncheckedIndex(id));
         }
     }

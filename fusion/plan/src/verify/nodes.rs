@@ -46,9 +46,9 @@ fn check_nodes(segment: &GraphSegment, violations: &mut Vec<Violation>) {
 }
 
 fn check_kernels(segment: &GraphSegment, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
-    let keeps = segment.operators.iter().filter(|(_, operator)| operator.params.rules().holds_residents());
+    let keeps = segment.operators.iter().filter(|(_, operator)| operator.kernel.rules().holds_residents());
     violations.extend(keeps.map(|(id, _)| Violation::ResidentInGraph(id)));
-    let bodies = segment.operators.values().map(|operator| &operator.body);
+    let bodies = segment.operators.values().map(|operator| operator.kernel.body());
     let used: BTreeSet<TensorId> = bodies.flat_map(|body| body.operands.iter().chain(&body.outputs)).copied().collect();
     let tagged = used.into_iter().filter(|tensor| memory.tensors[*tensor].edge == EdgeKind::Tagged);
     violations.extend(tagged.map(Violation::TaggedInGraph));

@@ -14,7 +14,7 @@ pub(super) fn polls(segment: &PersistentSegment, memory: &MemoryPlan, written: &
     let mut writers: BTreeMap<RTask, Vec<RTask>> = BTreeMap::new();
     let mut tiles = Vec::new();
     for (id, operator) in segment.operators.iter() {
-        if operator.body.operands.iter().all(|tensor| memory.tensors[*tensor].edge == EdgeKind::Counter) {
+        if operator.kernel.body().operands.iter().all(|tensor| memory.tensors[*tensor].edge == EdgeKind::Counter) {
             continue;
         }
         // Tiles mostly poll the same.

@@ -116,7 +116,7 @@ pub(super) fn check_tagged(plan: &ExecutionPlan) -> Vec<Violation> {
     let (mut users, mut violations): (BTreeMap<TensorId, SegmentId>, Vec<Violation>) = Default::default();
     for (segment, planned) in plan.numbered() {
         for operator in planned.operators().values() {
-            for &tensor in operator.body.operands.iter().chain(&operator.body.outputs) {
+            for &tensor in operator.kernel.body().operands.iter().chain(&operator.kernel.body().outputs) {
                 let root = plan.memory.tensors[tensor].layout.root;
                 if plan.memory.tensors[root].edge == EdgeKind::Counter {
                     continue;

@@ -28,7 +28,7 @@ impl NeverSignalling {
         let root = |tensor: TensorId| memory.tensors[tensor].layout.root;
         others.extend(memory.live_in().map(root));
         for operator in operators.values() {
-            let body = &operator.body;
+            let body = operator.kernel.body();
             let never_signals = |tensor: TensorId| written.contains(&root(tensor)) && !others.contains(&root(tensor));
             let operands: Vec<bool> = body.operands.iter().map(|tensor| never_signals(*tensor)).collect();
             let mut staged = Vec::new();

@@ -8,8 +8,8 @@ use warpweave_graph::expr::{Atom, AxisId, Index};
 use warpweave_graph::program::TensorId;
 
 use crate::plan::{
-    BUFFER_ALIGNMENT, BufferSpace, CounterId, EdgeKind, Instruction, MemoryPlan, OperatorId, PersistentSegment,
-    ROperator, RTask, TAGS,
+    BUFFER_ALIGNMENT, BufferSpace, CounterId, EdgeKind, Instruction, MemoryPlan, OperatorId, PersistentSegment, RTask,
+    TAGS,
 };
 use crate::region::Region;
 use crate::streams::prefetch::{leading_waits, prologue_sides};
@@ -20,7 +20,7 @@ use crate::verify::violation::Violation;
 
 /// Violations of tiles.
 pub(super) fn check_tiles(operators: &Operators) -> Vec<Violation> {
-    let tiles = operators.iter().filter(|(_, operator)| !is_tile(operator));
+    let tiles = operators.iter().filter(|(_, operator)| !operator.kernel.has_tile());
     tiles.map(|(id, _)| Violation::Tile(id)).collect()
 }
 
@@ -43,13 +43,6 @@ pub(super) fn check_whole(operators: &Operators, memory: &MemoryPlan) -> Vec<Vio
     violations
 }
 
-fn is_tile(operator: &ROperator) -> bool {
-    let extents = operator.body.tile_extents();
-    let tile = &operator.params.tile;
-    let fits = tile.iter().zip(&extents).all(|(&tile, &extent)| (1..=extent.max(1)).contains(&tile));
-    tile.len() == extents.len() && fits && operator.params.rules().takes_tile(&operator.body, &operator.params)
-}
-
 fn check_streams(segment: &PersistentSegment, violations: &mut Vec<Violation>) {
     let mut runs: Arena<OperatorId, Vec<usize>> =
         segment.operators.values().map(|operator| vec![0; operator.tasks() as usize]).collect();
@@ -66,7 +59,7 @@ fn check_streams(segment: &PersistentSegment, violations: &mut Vec<Violation>) {
                 Instruction::Hold(task) => {
                     let operator = segment.operators.get(task.operator);
                     operator.is_some_and(|operator| {
-                        operator.params.rules().holds_residents() && task.tile < operator.tasks()
+                        operator.kernel.rules().holds_residents() && task.tile < operator.tasks()
                     })
                 }
                 Instruction::Prefetch(task) => {
@@ -107,8 +100,8 @@ fn check_streams(segment: &PersistentSegment, violations: &mut Vec<Violation>) {
 fn check_residents(segment: &PersistentSegment, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
     let numbers = resident_numbers(&segment.operators);
     for (id, operator) in segment.operators.iter().filter(|(id, _)| numbers[*id].is_some()) {
-        for kept in resident_reads(&operator.body) {
-            let tensor = operator.body.operands[kept.operand];
+        for kept in resident_reads(operator.kernel.body()) {
+            let tensor = operator.kernel.body().operands[kept.operand];
             let in_weights = memory.tensors[tensor].buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights);
             if !in_weights {
                 violations.push(Violation::ResidentVariable { operator: id, tensor });
@@ -170,11 +163,16 @@ fn check_waits(
 fn check_outputs(operators: &Operators, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
     let mut written: Vec<(TensorId, Region)> = Vec::new();
     for (id, operator) in operators.iter() {
-        for (stage, output) in
-            operator.body.stages.iter().enumerate().filter_map(|(at, stage)| Some((at, stage.output.as_ref()?)))
+        for (stage, output) in operator
+            .kernel
+            .body()
+            .stages
+            .iter()
+            .enumerate()
+            .filter_map(|(at, stage)| Some((at, stage.output.as_ref()?)))
         {
-            let tensor = operator.body.outputs[output.position];
-            let expr = &operator.body.stages[stage].expr;
+            let tensor = operator.kernel.body().outputs[output.position];
+            let expr = &operator.kernel.body().stages[stage].expr;
             let extent = |axis: AxisId| expr.axes[axis].extent as i64;
             let shape = &memory.tensors[tensor].ty.shape;
             let linear = Index::linear(&output.index, &shape.strides(), 0);
@@ -214,7 +212,7 @@ fn visits_each_once(linear: &Index, axes: &[AxisId], extent: &impl Fn(AxisId) ->
 fn check_memory(operators: &Operators, memory: &MemoryPlan, violations: &mut Vec<Violation>) {
     let mut used: BTreeSet<TensorId> = memory.live_in().chain(memory.live_out()).collect();
     for operator in operators.values() {
-        used.extend(operator.body.operands.iter().chain(&operator.body.outputs));
+        used.extend(operator.kernel.body().operands.iter().chain(&operator.kernel.body().outputs));
     }
     for &tensor in &used {
         let planned = &memory.tensors[tensor];
@@ -233,7 +231,7 @@ fn check_memory(operators: &Operators, memory: &MemoryPlan, violations: &mut Vec
         }
     }
     for operator in operators.values() {
-        for &output in &operator.body.outputs {
+        for &output in &operator.kernel.body().outputs {
             let in_weights = memory.tensors[output].buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights);
             if in_weights || memory.is_live_in(memory.tensors[output].layout.root) {
                 violations.push(Violation::WritesConstant(output));
@@ -248,7 +246,7 @@ fn check_tagged(operators: &Operators, memory: &MemoryPlan, violations: &mut Vec
     let is_tagged = |tensor: TensorId| memory.tensors[memory.tensors[tensor].layout.root].edge == EdgeKind::Tagged;
     let mut used: BTreeSet<TensorId> = memory.live_in().chain(memory.live_out()).collect();
     for (id, operator) in operators.iter() {
-        let (body, rules) = (&operator.body, operator.params.rules());
+        let (body, rules) = (operator.kernel.body(), operator.kernel.rules());
         used.extend(body.operands.iter().chain(&body.outputs));
         let tags = body.outputs.iter().filter(|_| !rules.can_tag());
         let polls = body.operands.iter().enumerate().filter(|(position, _)| !rules.can_poll(body, *position));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisKind, Index};
 use warpweave_graph::program::TensorId;
-use warpweave_graph::types::{ElementType, MAX_RANK};
+use warpweave_graph::types::MAX_RANK;
 
 use crate::body::{GroupBody, Stage, StageSource};
 use crate::plan::states::PlannedState;
@@ -17,12 +17,12 @@ use crate::verify::violation::Violation;
 /// The first thing of memory and of the rOperators' bodies that is malformed, if any is.
 pub(super) fn check(operators: &Operators, memory: &MemoryPlan) -> Result<(), Violation> {
     check_memory(memory).map_err(Violation::Memory)?;
-    of_each(operators, |operator| check_body(&operator.body, memory))
+    of_each(operators, |operator| check_body(operator.kernel.body(), memory))
 }
 
 /// The first rOperator whose template cannot compute its body, if there is one; its tile is possible.
 pub(super) fn check_templates(operators: &Operators) -> Result<(), Violation> {
-    of_each(operators, check_template)
+    of_each(operators, |operator| operator.kernel.check())
 }
 
 fn of_each(operators: &Operators, check: impl Fn(&ROperator) -> Check) -> Result<(), Violation> {
@@ -65,7 +65,7 @@ fn check_body(body: &GroupBody, memory: &MemoryPlan) -> Check {
     for (position, stage) in body.staged.iter().enumerate() {
         stage.expr.check()?;
         require(stage.procedure.is_none(), "a procedure computes a staged value")?;
-        require(sums_singles(stage), "a staged value is reduced in another type than F32")?;
+        require(stage.sums_singles(), "a staged value is reduced in another type than F32")?;
         require(stage.output.is_none() && stage.expr.element.is_single(), "a staged value leaves its group")?;
         require(stage.expr.axes.values().all(|axis| axis.extent > 0), "a staged value is empty")?;
         check_sources(body, stage, Earlier { stages: 0, staged: position }, memory)?;
@@ -100,25 +100,6 @@ fn check_body(body: &GroupBody, memory: &MemoryPlan) -> Check {
         }
     }
     Ok(())
-}
-
-/// What an rOperator's template needs of its body.
-fn check_template(operator: &ROperator) -> Check {
-    let body = &operator.body;
-    let tiles = operator.params.grid(body).into_iter().try_fold(1usize, usize::checked_mul);
-    require(tiles.is_some_and(|tiles| tiles <= 1 << 24), "an operator has too many tiles")?;
-    let rules = operator.params.rules();
-    require(body.staged.is_empty() || rules.stages_values(), "a template stages nothing")?;
-    let singles = body.staged.is_empty() || body.stages.iter().all(sums_singles);
-    require(singles, "a reduction over staged values is in another type than F32")?;
-    let belongs = rules.computes_procedures() == body.procedure().is_some();
-    require(belongs, "a procedure and its template belong together")?;
-    rules.check(body, &operator.params)
-}
-
-/// Whether a stage's reduction, if there is one, combines singles.
-fn sums_singles(stage: &Stage) -> bool {
-    stage.expr.reducer.is_none() || stage.expr.body_element() == ElementType::F32
 }
 
 /// How many stages and staged stages come before one.

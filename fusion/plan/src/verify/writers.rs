@@ -28,7 +28,7 @@ impl Writers {
         let mut roots: BTreeMap<TensorId, (Vec<OperatorId>, Vec<Region>)> = BTreeMap::new();
         let mut boxes = Arena::new();
         for (id, operator) in operators.iter() {
-            for &output in &operator.body.outputs {
+            for &output in &operator.kernel.body().outputs {
                 let region = Region::whole(memory, output);
                 let root = roots.entry(region.root).or_default();
                 root.0.push(id);

@@ -7,8 +7,7 @@ use crate::cost::bound::{BoundMode, PerformanceUpperBound};
 use crate::cost::counts::{KernelCounts, Sampling};
 use crate::template::kernel_counts;
 use warpweave_graph::numerics::WORD_BYTES;
-use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::tile::ScheduleParams;
+use warpweave_plan::kernel::Kernel;
 
 /// Whether bringing operands and computing go on at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,11 +39,10 @@ pub fn counted_bound(
 }
 
 /// The bound of a group at shared-memory level. Its phases run in turn, but a phase fetches while it computes.
-pub(crate) fn staged_bound(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> PerformanceUpperBound {
-    let counts = kernel_counts(body, params, Sampling::COARSE);
-    let useful = body.operations() as f64;
-    let bound =
-        counted_bound(&counts, useful, params.tiles(body), Overlap::Together, (arch, &arch.rates_of(body, params)));
-    let fits = params.rules().box_bytes(body, params).is_some_and(|bytes| bytes <= arch.shared_bytes_per_block.value);
+pub(crate) fn staged_bound(kernel: &Kernel, arch: &GpuArch) -> PerformanceUpperBound {
+    let counts = kernel_counts(kernel, Sampling::COARSE);
+    let useful = kernel.body().operations() as f64;
+    let bound = counted_bound(&counts, useful, kernel.tiles(), Overlap::Together, (arch, &arch.rates_of(kernel)));
+    let fits = kernel.rules().box_bytes(kernel).is_some_and(|bytes| bytes <= arch.shared_bytes_per_block.value);
     if fits { bound } else { bound.without_resources() }
 }

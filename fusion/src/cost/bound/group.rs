@@ -11,23 +11,19 @@ use crate::cost::bound::counts;
 use crate::cost::bound::counts::Counts;
 use crate::cost::bound::{BlockShape, BoundMode, PerformanceUpperBound, overlaps, ratios};
 use warpweave_plan::body::{GroupBody, StageSource};
-use warpweave_plan::template::tile::ScheduleParams;
+use warpweave_plan::kernel::Kernel;
 
 /// The bound of a group. Operations are summed over its stages, and traffic is that of the tensors outside (erratum
 /// E11). The stages' on-chip factors combine as parts that run in turn (erratum E12). One grid balances them all. The
 /// bound of a staged group is the corrected one in either mode, from what its phases do.
-pub fn group_bound(
-    body: &GroupBody,
-    params: &ScheduleParams,
-    arch: &GpuArch,
-    mode: BoundMode,
-) -> PerformanceUpperBound {
+pub fn group_bound(kernel: &Kernel, arch: &GpuArch, mode: BoundMode) -> PerformanceUpperBound {
+    let body = kernel.body();
     if !body.staged.is_empty() {
-        return staged_bound(body, params, arch);
+        return staged_bound(kernel, arch);
     }
     let shapes: Vec<BlockShape> = {
-        let own = pricing(&params.template);
-        let shape = |stage| own.block_shape(body, params, stage);
+        let own = pricing(kernel.template());
+        let shape = |stage| own.block_shape(kernel, stage);
         (0..body.stages.len())
             .map(shape)
             .collect::<Option<_>>()
@@ -37,11 +33,11 @@ pub fn group_bound(
         body.stages.iter().zip(&shapes).map(|(stage, shape)| Counts::of(&stage.expr, shape, arch, mode)).collect();
     let operations = counted.iter().map(|counts| counts.block_operations).sum();
     let loaded =
-        external(body, &params.tile, |expr, read, extents| counts::read_transactions(expr, read, extents, arch, mode));
+        external(body, kernel.tile(), |expr, read, extents| counts::read_transactions(expr, read, extents, arch, mode));
     let stored = match mode {
         BoundMode::Thesis(_) => 0,
         BoundMode::Corrected => {
-            written(body, &params.tile, |expr, extents| counts::store_transactions(expr, extents, arch))
+            written(body, kernel.tile(), |expr, extents| counts::store_transactions(expr, extents, arch))
         }
     };
     let work = |tile: &[usize]| {
@@ -51,8 +47,8 @@ pub fn group_bound(
         (operations, bytes)
     };
     let whole: Vec<usize> = body.tile_extents().into_iter().map(|extent| extent.max(1)).collect();
-    let device = (arch, &arch.rates_of(body, params));
-    let intensity = ratios::device_intensity(&whole, &params.tile, arch, work);
+    let device = (arch, &arch.rates_of(kernel));
+    let intensity = ratios::device_intensity(&whole, kernel.tile(), arch, work);
     let on_chip = shapes
         .iter()
         .zip(&counted)
@@ -60,7 +56,7 @@ pub fn group_bound(
     let factors = [
         ratios::global_memory(operations, loaded + stored, intensity, device, mode),
         ratios::combine(on_chip),
-        ratios::work_balance(params.tiles(body) as u64, arch.multiprocessors.value as u64),
+        ratios::work_balance(kernel.tiles() as u64, arch.multiprocessors.value as u64),
     ];
     let fits = shapes.iter().zip(&counted).all(|(shape, counts)| ratios::fits(shape, counts, arch));
     let overlapped = shapes.iter().all(|shape| overlaps(&shape.level));

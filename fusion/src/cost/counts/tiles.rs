@@ -1,7 +1,6 @@
 //! The numbering of tiles and of points in boxes.
 
-use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::tile::ScheduleParams;
+use warpweave_plan::kernel::Kernel;
 
 /// The tile axes of a group under its parameters.
 pub(crate) struct Tiles {
@@ -11,8 +10,8 @@ pub(crate) struct Tiles {
 }
 
 impl Tiles {
-    pub(crate) fn new(body: &GroupBody, params: &ScheduleParams) -> Self {
-        Self { extents: body.tile_extents(), tile: params.tile.clone(), grid: params.grid(body) }
+    pub(crate) fn new(kernel: &Kernel) -> Self {
+        Self { extents: kernel.body().tile_extents(), tile: kernel.tile().to_vec(), grid: kernel.grid() }
     }
 
     pub(crate) fn count(&self) -> usize {

@@ -21,7 +21,6 @@ use crate::tuning::SearchTuning;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{Origins, StatementId, TensorId, TensorProgram};
@@ -33,18 +32,15 @@ use crate::partition::search::problem::{Memo, PartitionProblem, Solution};
 use crate::partition::search::program::ProgramProblem;
 use crate::partition::search::width::share_of_width;
 use crate::template::contraction::limit_shapes::limit_shapes;
-use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::tile::ScheduleParams;
+use warpweave_plan::kernel::Kernel;
 
 /// Statements that one kernel computes.
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct FusionGroup {
     /// The members, ascending.
     pub statements: BTreeSet<StatementId>,
-    /// What they compute together.
-    pub body: Arc<GroupBody>,
-    /// The chosen kernel.
-    pub params: ScheduleParams,
+    /// What they compute together, and how.
+    pub kernel: Kernel,
     /// Its cost in microseconds, as the search saw it.
     pub microseconds: f64,
     /// The nodes of the model that the members come from.

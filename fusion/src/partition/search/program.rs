@@ -9,7 +9,7 @@ use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::{Definition, StatementId, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
-use crate::cost::KernelCost;
+use crate::cost::{KernelCost, PricedKernel};
 use crate::partition::build::merge_axes::merge_axes;
 use crate::partition::build::{Uses, build, build_staged};
 use crate::partition::search::problem::{DependenceGraph, NodeSet, PartitionProblem, Solution};
@@ -18,10 +18,8 @@ use crate::partition::search::structure::{StructuralKey, Structures};
 use crate::partition::search::{FusionGroup, FusionLevel, Partition};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::body::deduplication::deduplicated;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::tile::ScheduleParams;
-
-/// A body with its cheapest parameters and their cost in microseconds.
-type Kernel = (GroupBody, ScheduleParams, f64);
 
 /// A program whose groups are priced by a cost model, each structure once.
 pub(crate) struct ProgramProblem<'a> {
@@ -124,8 +122,8 @@ impl<'a> ProgramProblem<'a> {
             false => &[FusionLevel::Register],
         };
         let kernels = levels.iter().filter_map(|&level| {
-            let (_, params, microseconds) = self.kernel(self.body(level, statements))?;
-            Some(ChosenKernel { level, params, microseconds })
+            let PricedKernel { kernel, microseconds } = self.kernel(self.body(level, statements))?;
+            Some(ChosenKernel { level, params: kernel.params().clone(), microseconds })
         });
         kernels.min_by(|a, b| a.microseconds.total_cmp(&b.microseconds))
     }
@@ -142,10 +140,9 @@ impl<'a> ProgramProblem<'a> {
         }
     }
 
-    fn kernel(&self, body: Option<GroupBody>) -> Option<Kernel> {
+    fn kernel(&self, body: Option<GroupBody>) -> Option<PricedKernel> {
         let body = merge_axes(&body?, self.layouts);
-        let (params, microseconds) = self.cost.best(self.program, &body)?;
-        Some((body, params, microseconds))
+        self.cost.best(self.program, &body.into())
     }
 
     /// The price of a structure at a level, from what is known or from the body that `build` gives.
@@ -166,7 +163,7 @@ impl<'a> ProgramProblem<'a> {
             }
             Arc::clone(&asked.price)
         };
-        *price.get_or_init(|| self.kernel(build()).map(|(.., price)| price))
+        *price.get_or_init(|| self.kernel(build()).map(|priced| priced.microseconds))
     }
 
     /// The groups of a solution with their bodies and kernels, in topological order.
@@ -185,10 +182,10 @@ impl<'a> ProgramProblem<'a> {
         let group = |(statements, kind): (BTreeSet<StatementId>, usize)| {
             let ChosenKernel { level, params, microseconds } = chosen[kind].clone();
             let body = self.body(level, &statements).expect("a chosen kernel has a body");
-            let body = merge_axes(&body, self.layouts).into();
+            let kernel = Kernel::unchecked(merge_axes(&body, self.layouts), params);
             let first = statements.first().expect("groups have members").index();
             let origins = self.program.origins_of(&statements);
-            (first, FusionGroup { statements, body, params, microseconds, origins })
+            (first, FusionGroup { statements, kernel, microseconds, origins })
         };
         let mut groups: BTreeMap<usize, FusionGroup> = computing.into_par_iter().zip(kinds).map(group).collect();
         let order = self.order(solution, &group_of);

@@ -63,7 +63,7 @@ fn fastest_alone(partition: &Partition, variants: &[Vec<Variant>], options: &Pla
     for (group, variants) in partition.groups.iter_mut().zip(variants) {
         let takes = |variant: &&Variant| variant.alone(options.units, node);
         let fastest = variants.iter().min_by_key(takes).expect("a group has a kernel");
-        group.params.clone_from(&fastest.params);
+        group.kernel = group.kernel.like(&fastest.kernel);
     }
     partition
 }

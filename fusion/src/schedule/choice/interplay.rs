@@ -90,7 +90,7 @@ pub(crate) fn candidates(
     let with = |outcome: Outcome| {
         let mut partition = partition.clone();
         for ((group, variants), chosen) in partition.groups.iter_mut().zip(variants).zip(outcome.chosen) {
-            group.params.clone_from(&variants[chosen].params);
+            group.kernel = group.kernel.like(&variants[chosen].kernel);
         }
         partition
     };

@@ -43,7 +43,7 @@ impl LowerBounds {
         let PlanOptions { units, costs, .. } = options;
         let (mut variants, _) = variants(program, partition, cost);
         for (variants, group) in variants.iter_mut().zip(kept.into_iter().flat_map(|kept| &kept.groups)) {
-            variants.push(Variant::new(program, group, group.params.clone(), cost));
+            variants.push(Variant::new(program, group.kernel.clone(), cost));
         }
         let exchanges = exchanges(&variants, graph, options);
         let launches = |variant: &Variant| -> Vec<f64> {
@@ -52,7 +52,7 @@ impl LowerBounds {
         let takes = |variant: &Variant| kernel_sequence(launches(variant).into_iter(), Launch::Graph, costs);
         let best = best_of_search(program, partition, cost);
         let alone = partition.groups.iter().zip(&variants).map(|(group, variants)| {
-            let all = variants.iter().chain([&best[&Signature::of(&group.body)]]);
+            let all = variants.iter().chain([&best[&Signature::of(group.kernel.body())]]);
             all.min_by(|a, b| takes(a).total_cmp(&takes(b))).expect("a group has a kernel")
         });
         Self {
@@ -86,11 +86,11 @@ fn best_of_search(
     cost: &dyn KernelCost,
 ) -> HashMap<Signature, Variant> {
     let groups: HashMap<Signature, &FusionGroup> =
-        partition.groups.iter().map(|group| (Signature::of(&group.body), group)).collect();
+        partition.groups.iter().map(|group| (Signature::of(group.kernel.body()), group)).collect();
     let best = |(signature, group): (Signature, &FusionGroup)| {
-        let own = group.params.clone();
-        let params = cost.best(program, &group.body).map_or(own, |(params, _)| params);
-        (signature, Variant::new(program, group, params, cost))
+        let best = cost.best(program, group.kernel.shared_body());
+        let kernel = best.map_or_else(|| group.kernel.clone(), |priced| priced.kernel);
+        (signature, Variant::new(program, kernel, cost))
     };
     groups.into_par_iter().map(best).collect()
 }

@@ -236,7 +236,15 @@ fn crossing(task: &Task<'_>) -> Vec<Crossing> {
     let given: BTreeSet<TensorId> = task.program.inputs.iter().map(root).collect();
     let is_given = |root: TensorId| given.contains(&root) || !task.program.mutability(root).changes_in_launch();
     for (position, group) in groups.iter().enumerate() {
-        for root in group.body.operands.iter().chain(&group.body.outputs).map(root).filter(|root| !is_given(*root)) {
+        for root in group
+            .kernel
+            .body()
+            .operands
+            .iter()
+            .chain(&group.kernel.body().outputs)
+            .map(root)
+            .filter(|root| !is_given(*root))
+        {
             spans.entry(root).or_insert((position, position)).1 = position;
         }
     }

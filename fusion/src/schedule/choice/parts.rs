@@ -106,7 +106,7 @@ impl Task<'_> {
     }
 
     fn uses(&self, part: &SegmentGroups) -> RootUses {
-        let bodies = || self.partition.groups[part.groups.clone()].iter().map(|group| &group.body);
+        let bodies = || self.partition.groups[part.groups.clone()].iter().map(|group| group.kernel.body());
         let changes = |root: &TensorId| self.program.mutability(*root).changes_in_launch();
         let roots = |tensors: &mut dyn Iterator<Item = TensorId>| -> BTreeSet<TensorId> {
             tensors.map(|tensor| self.layouts[tensor].root).filter(changes).collect()

@@ -99,7 +99,7 @@ impl<'a> Planner<'a> {
             price(&exchanged.partition.groups, cost, loads_before_waits).into_iter().collect();
         let memory = memory::unplaced(&exchanged.program, &exchanged.layouts, &exchanged.tagged_values);
         for operator in operators.values_mut() {
-            let dispatch = cost.dispatch_microseconds(&operator.body, &operator.params);
+            let dispatch = cost.dispatch_microseconds(&operator.kernel);
             operator.task_microseconds += dispatch.max(-MOST_SAVED * operator.task_microseconds);
             operator.task_microseconds += cost
                 .tags_microseconds(tagged::tags_of_task(operator, &memory), operator.tasks())
@@ -152,8 +152,8 @@ impl<'a> Planner<'a> {
             let group = &mut partition.groups[self.origins[id.index()]];
             let is_few =
                 2 * operator.tasks() as usize <= SearchTuning::DEFAULT.schedule.most_split_rounds * self.options.units;
-            if is_few && let Some(finer) = split::in_twice_the_parts(group, tensor) {
-                group.params = finer;
+            if is_few && let Some(finer) = split::in_twice_the_parts(&group.kernel, tensor) {
+                group.kernel = finer;
                 is_finer = true;
             }
         }
@@ -223,7 +223,7 @@ impl<'a> Planner<'a> {
     /// Bands of these rOperators, and of those whose rTasks stay on their units.
     fn tile_bands(&self, is_fine: impl Fn(OperatorId) -> bool) -> Bands {
         let PlanOptions { units, costs, .. } = self.options;
-        let stays = |id| self.operators[id].params.rules().holds_residents();
+        let stays = |id| self.operators[id].kernel.rules().holds_residents();
         Bands::of_tiles(&self.operators, &self.edges, |id| is_fine(id) || stays(id), *units, costs)
     }
 

@@ -17,19 +17,19 @@ pub fn price(
 ) -> Vec<ROperator> {
     let sided: Vec<(&FusionGroup, Vec<AxisClass>)> = groups
         .iter()
-        .map(|group| (group, group.params.rules().prefetchable(&group.body, &loads_before_waits)))
+        .map(|group| (group, group.kernel.rules().prefetchable(group.kernel.body(), &loads_before_waits)))
         .collect();
     let (prices, kinds) = deduplicated(
         &sided,
-        |(group, sides)| (StructuralKey::of(&group.body, &group.params), sides.clone()),
-        |(FusionGroup { body, params, .. }, sides), _| {
-            (cost.task_microseconds(body, params), cost.prologue_microseconds(body, params, sides))
+        |(group, sides)| (StructuralKey::of(&group.kernel), sides.clone()),
+        |(FusionGroup { kernel, .. }, sides), _| {
+            (cost.task_microseconds(kernel), cost.prologue_microseconds(kernel, sides))
         },
     );
-    let priced = groups.iter().zip(kinds).map(|(FusionGroup { body, params, origins, .. }, kind)| {
+    let priced = groups.iter().zip(kinds).map(|(FusionGroup { kernel, origins, .. }, kind)| {
         let (task_microseconds, prologue_microseconds) = prices[kind];
-        let (body, params, origins) = (body.clone(), params.clone(), origins.clone());
-        ROperator { body, params, task_microseconds, prologue_microseconds, origins }
+        let (kernel, origins) = (kernel.clone(), origins.clone());
+        ROperator { kernel, task_microseconds, prologue_microseconds, origins }
     });
     priced.collect()
 }

@@ -27,18 +27,18 @@ pub(super) fn shared_shapes(
     let tuning = &SearchTuning::DEFAULT.schedule;
     let mut alike: FxHashMap<Extents, (&FusionGroup, Time)> = FxHashMap::default();
     for group in &partition.groups {
-        let Some(contraction) = Contraction::of(&group.body) else { continue };
-        let axes = group.body.stages[0].expr.axes.values().map(|axis| axis.extent);
+        let Some(contraction) = Contraction::of(group.kernel.body()) else { continue };
+        let axes = group.kernel.body().stages[0].expr.axes.values().map(|axis| axis.extent);
         alike.entry(axes.zip(contraction.classes).collect()).or_insert((group, 0)).1 += 1;
     }
     let mut alike: Vec<(Extents, (&FusionGroup, Time))> = alike.into_iter().collect();
     alike.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-    let work = |group: &FusionGroup, params| Variant::new(program, group, params, cost).work(0);
+    let work = |kernel| Variant::new(program, kernel, cost).work(0);
     let saved = |(_, (group, count)): &(Extents, (&FusionGroup, Time))| {
-        let own = work(group, group.params.clone());
-        let shared = cost.beside_others(program, &group.body).into_iter().filter_map(|params| {
-            let Template::Contraction(shape) = params.template else { return None };
-            let saved = own.saturating_sub(work(group, params)) * count;
+        let own = work(group.kernel.clone());
+        let shared = cost.beside_others(program, group.kernel.shared_body()).into_iter().filter_map(|kernel| {
+            let Template::Contraction(shape) = *kernel.template() else { return None };
+            let saved = own.saturating_sub(work(kernel)) * count;
             Some((ContractionShape { split_k: 1, ..shape }, saved))
         });
         (own * count, shared.collect())

@@ -10,17 +10,17 @@ use crate::partition::search::{FusionGroup, Partition};
 use crate::schedule::choice::shared_shapes::shared_shapes;
 use crate::schedule::placement::{Time, nanoseconds};
 use crate::template::contraction::limit_shapes::shapes;
-use crate::template::contraction::split::split_group;
-use warpweave_plan::body::GroupBody;
+use crate::template::contraction::split::{SplitKernels, split_kernel};
 use warpweave_plan::body::signature::Signature;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::tile::ScheduleParams;
 use warpweave_plan::template::weight_stationary::reads::resident_bytes;
 
-/// Parameters of a group, and the kernels that run one after another under them.
+/// A kernel of a group, and the kernels that run one after another for it.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Variant {
-    pub(crate) params: ScheduleParams,
+    pub(crate) kernel: Kernel,
     pub(crate) kernels: Vec<VariantKernel>,
 }
 
@@ -44,21 +44,16 @@ impl VariantKernel {
 }
 
 impl Variant {
-    pub(crate) fn new(
-        program: &TensorProgram,
-        group: &FusionGroup,
-        params: ScheduleParams,
-        cost: &dyn KernelCost,
-    ) -> Self {
-        let kernel = |body: &GroupBody, params: &ScheduleParams| {
-            let time = nanoseconds(cost.task_microseconds(body, params)).max(1);
-            VariantKernel { tasks: params.tiles(body) as u32, time }
+    pub(crate) fn new(program: &TensorProgram, kernel: Kernel, cost: &dyn KernelCost) -> Self {
+        let variant = |kernel: &Kernel| {
+            let time = nanoseconds(cost.task_microseconds(kernel)).max(1);
+            VariantKernel { tasks: kernel.tiles() as u32, time }
         };
-        let kernels = match split_group(&group.body, &params, TensorId::from_index(program.tensors.len())) {
-            Some((bodies, [parts, sum])) => vec![kernel(&bodies.parts, &parts), kernel(&bodies.sum, &sum)],
-            None => vec![kernel(&group.body, &params.clone().in_one_part())],
+        let kernels = match split_kernel(&kernel, TensorId::from_index(program.tensors.len())) {
+            Some(SplitKernels { parts, sum, .. }) => vec![variant(&parts), variant(&sum)],
+            None => vec![variant(&kernel.in_one_part())],
         };
-        Self { params, kernels }
+        Self { kernel, kernels }
     }
 
     /// Time from start to end on a device of its own.
@@ -84,7 +79,7 @@ pub(crate) fn variants(program: &TensorProgram, partition: &Partition, cost: &dy
     shapes.sort_unstable();
     shapes.dedup();
     let keys: Vec<(Signature, &ScheduleParams)> =
-        partition.groups.iter().map(|group| (Signature::of(&group.body), &group.params)).collect();
+        partition.groups.iter().map(|group| (Signature::of(group.kernel.body()), group.kernel.params())).collect();
     let mut classes: FxHashMap<&(Signature, &ScheduleParams), usize> = FxHashMap::default();
     let mut firsts = Vec::new();
     for (position, key) in keys.iter().enumerate() {
@@ -102,8 +97,8 @@ pub(crate) fn variants(program: &TensorProgram, partition: &Partition, cost: &dy
 
 /// Bytes of shared memory that a unit keeps constants in at most.
 fn kept_bytes(partition: &Partition) -> usize {
-    let keeps = partition.groups.iter().filter(|group| group.params.rules().holds_residents());
-    keeps.map(|group| resident_bytes(&group.body, &group.params)).max().unwrap_or(0)
+    let keeps = partition.groups.iter().filter(|group| group.kernel.rules().holds_residents());
+    keeps.map(|group| resident_bytes(&group.kernel)).max().unwrap_or(0)
 }
 
 fn of_group(
@@ -112,9 +107,8 @@ fn of_group(
     shapes: &[ContractionShape],
     (cost, room): (&dyn KernelCost, usize),
 ) -> Vec<Variant> {
-    let fits = |params: &ScheduleParams| params.rules().shared_bytes(&group.body, params) <= room;
-    let others = cost.variants(program, &group.body, shapes).into_iter();
-    let others = others.filter(|params| *params != group.params && fits(params));
-    let all = std::iter::once(group.params.clone()).chain(others);
-    all.map(|params| Variant::new(program, group, params, cost)).collect()
+    let others = cost.variants(program, group.kernel.shared_body(), shapes).into_iter();
+    let others = others.filter(|kernel| *kernel != group.kernel && kernel.shared_bytes() <= room);
+    let all = std::iter::once(group.kernel.clone()).chain(others);
+    all.map(|kernel| Variant::new(program, kernel, cost)).collect()
 }

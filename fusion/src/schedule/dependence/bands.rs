@@ -66,7 +66,7 @@ impl Bands {
     fn with_sides(operators: &Arena<OperatorId, ROperator>, sides: impl Fn(OperatorId, &[u32]) -> Vec<u32>) -> Self {
         let mut bands = Self { blocks: Arena::new(), count: 0 };
         for (id, operator) in operators.iter() {
-            let grid: Vec<u32> = operator.params.grid(&operator.body).iter().map(|&count| count as u32).collect();
+            let grid: Vec<u32> = operator.kernel.grid().iter().map(|&count| count as u32).collect();
             let sides = sides(id, &grid);
             let (first, several) = (bands.count, blocks(&grid, &sides) as usize);
             // The union of several blocks is a band too.

@@ -71,7 +71,7 @@ pub(crate) fn edges(
         let operator = &operators[*id];
         let boxes = boxes.of_operator(*id);
         let is_written = |(operand, _): &&ReadBox| {
-            let root = memory.tensors[operator.body.operands[*operand]].layout.root;
+            let root = memory.tensors[operator.kernel.body().operands[*operand]].layout.root;
             !writers[root].is_empty()
         };
         let regions = boxes.iter().map(|boxes| regions(operator, memory, boxes.iter().filter(is_written)));
@@ -89,7 +89,7 @@ pub(crate) fn edges(
                 let kind = memory.tensors[region.root].edge;
                 for &(producer, grid) in &near[&region.root] {
                     let Some(spans) = grid.meeting(region) else { continue };
-                    let rank = operators[producer].body.tile_rank;
+                    let rank = operators[producer].kernel.body().tile_rank;
                     let edge = edges.entry((producer, kind));
                     let edge = edge.or_insert_with(|| Edge::new(producer, kind, rank, operator.tasks() as usize));
                     edge.add(tile as u32, &spans);

@@ -1,7 +1,6 @@
 //! Several plans of one segment each, put together: tensors under one numbering, in one memory.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::{TensorId, TensorProgram};
@@ -76,7 +75,7 @@ fn common(plans: &[ExecutionPlan], id: TensorId) -> PlannedTensor {
 fn with_tensors(segment: Segment, number: &impl Fn(TensorId) -> TensorId) -> Segment {
     let renumber = |operators: &mut Arena<OperatorId, ROperator>| {
         for operator in operators.values_mut() {
-            let body = Arc::make_mut(&mut operator.body);
+            let body = operator.kernel.body_mut();
             body.operands.iter_mut().chain(&mut body.outputs).for_each(|tensor| *tensor = number(*tensor));
         }
     };

@@ -176,8 +176,8 @@ fn periods(operators: usize, placement: &Placement) -> Arena<OperatorId, Period>
 fn exchanging_in_place(memory: &MemoryPlan, operators: &Arena<OperatorId, ROperator>) -> BTreeSet<OperatorId> {
     let is_tagged = |tensor: &TensorId| memory.tensors[*tensor].edge == EdgeKind::Tagged;
     let exchanges = |operator: &ROperator| {
-        let stays = operator.params.rules().holds_residents();
-        stays && operator.body.operands.iter().chain(&operator.body.outputs).any(is_tagged)
+        let stays = operator.kernel.rules().holds_residents();
+        stays && operator.kernel.body().operands.iter().chain(&operator.kernel.body().outputs).any(is_tagged)
     };
     operators.iter().filter(|(_, operator)| exchanges(operator)).map(|(id, _)| id).collect()
 }
@@ -207,12 +207,12 @@ fn uses(
         roots.entry(root(output)).or_default().is_live_out = true;
     }
     for (id, operator) in operators.iter() {
-        for &tensor in operator.body.operands.iter().chain(&operator.body.outputs) {
+        for &tensor in operator.kernel.body().operands.iter().chain(&operator.kernel.body().outputs) {
             let uses = roots.entry(root(tensor)).or_default();
             uses.touching.insert(id);
             uses.completions.extend(completions.operators(id));
         }
-        for &tensor in &operator.body.outputs {
+        for &tensor in &operator.kernel.body().outputs {
             roots.entry(root(tensor)).or_default().writers.insert(id);
         }
     }

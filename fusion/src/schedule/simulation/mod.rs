@@ -357,7 +357,7 @@ impl<'a> Run<'a> {
     /// Microseconds in which what an rTask keeps comes on chip, while every unit brings its own.
     fn bring(&self, task: RTask) -> f64 {
         let operator = &self.segment.operators[task.operator];
-        resident_bytes(&operator.body, &operator.params) as f64 / self.costs.keep.value
+        resident_bytes(&operator.kernel) as f64 / self.costs.keep.value
     }
 
     /// Gives a signal; when the unit goes on.

@@ -27,19 +27,20 @@ impl Calls {
     pub(crate) fn of(operators: &Arena<OperatorId, ROperator>, memory: &MemoryPlan, cost: &dyn KernelCost) -> Self {
         let mut kinds: FxHashMap<(&ScheduleParams, Vec<TensorId>, Vec<bool>), Call> = FxHashMap::default();
         let call = |operator| {
-            let ROperator { body, params, .. }: &ROperator = operator;
-            if !params.rules().holds_residents() {
+            let ROperator { kernel, .. }: &ROperator = operator;
+            let body = kernel.body();
+            if !kernel.rules().holds_residents() {
                 return None;
             }
             let kept = resident_reads(body).iter().map(|read| body.operands[read.operand]).collect();
             let kind = kinds.len();
-            let new = || Call { kind, microseconds: cost.call_microseconds(body, params) };
+            let new = || Call { kind, microseconds: cost.call_microseconds(kernel) };
             let marked = body
                 .operands
                 .iter()
                 .chain(&body.outputs)
                 .map(|tensor| memory.tensors[*tensor].edge == EdgeKind::Tagged);
-            Some(*kinds.entry((params, kept, marked.collect())).or_insert_with(new))
+            Some(*kinds.entry((kernel.params(), kept, marked.collect())).or_insert_with(new))
         };
         Self(operators.values().map(call).collect())
     }

@@ -11,17 +11,17 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::{StatementId, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
-use crate::cost::KernelCost;
+use crate::cost::{KernelCost, PricedKernel};
 use crate::partition::build::merge_axes::merge_axes;
 use crate::partition::build::{Uses, build};
 use crate::partition::search::{FusionGroup, Partition};
 use crate::tuning::SearchTuning;
+use std::sync::Arc;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::body::signature::Signature;
 use warpweave_plan::template::row::rules::by_warps;
-use warpweave_plan::template::tile::ScheduleParams;
 use warpweave_plan::template::weight_stationary::reads::ResidentKey;
-use warpweave_plan::template::weight_stationary::rules::params_of_tiles;
+use warpweave_plan::template::weight_stationary::rules::of_tiles;
 
 /// The partition with its cells as groups of their own; `None` if it has none that are not.
 pub(crate) fn with_cells(
@@ -36,7 +36,7 @@ pub(crate) fn with_cells(
     }
     let uses = Uses::new(program);
     let parts = parts(program, &uses, partition, &products);
-    let mut known: FxHashMap<Signature, Option<(ScheduleParams, f64)>> = FxHashMap::default();
+    let mut known: FxHashMap<Signature, Option<PricedKernel>> = FxHashMap::default();
     let mut cells: BTreeMap<usize, FusionGroup> = BTreeMap::new();
     let mut merged: BTreeSet<usize> = BTreeSet::new();
     for (reader, parts) in parts {
@@ -47,23 +47,25 @@ pub(crate) fn with_cells(
             continue;
         }
         let Some(body) = build(program, &uses, &statements) else { continue };
-        let body = merge_axes(&body, layouts);
+        let body = Arc::new(merge_axes(&body, layouts));
         if !may_be_kept(program, &body) {
             continue;
         }
         let price = || cost.best(program, &body);
-        let Some((params, microseconds)) = known.entry(Signature::of(&body)).or_insert_with(price).clone() else {
+        let Some(PricedKernel { kernel, microseconds }) =
+            known.entry(Signature::of(&body)).or_insert_with(price).clone()
+        else {
             continue;
         };
         let origins = program.origins_of(&statements);
-        cells.insert(reader, FusionGroup { statements, body: body.into(), params, microseconds, origins });
+        cells.insert(reader, FusionGroup { statements, kernel: kernel.with_body(body), microseconds, origins });
         merged.extend(parts);
     }
     for &product in products.iter().filter(|product| !merged.contains(product)) {
         let group = &partition.groups[product];
-        if !group.params.rules().may_hold_residents() && may_be_kept(program, &group.body) {
-            let params = by_warps(group.body.tile_extents());
-            cells.insert(product, FusionGroup { params, ..group.clone() });
+        if !group.kernel.rules().may_hold_residents() && may_be_kept(program, group.kernel.shared_body()) {
+            let kernel = group.kernel.with_params(by_warps(group.kernel.body().tile_extents()));
+            cells.insert(product, FusionGroup { kernel, ..group.clone() });
         }
     }
     if cells.is_empty() {
@@ -75,20 +77,26 @@ pub(crate) fn with_cells(
 }
 
 /// Whether the constants of a body may stay on chip, in one tile of at most a block's rows and columns.
-fn may_be_kept(program: &TensorProgram, body: &GroupBody) -> bool {
+fn may_be_kept(program: &TensorProgram, body: &Arc<GroupBody>) -> bool {
     let are_resident = |key: ResidentKey| key.tensors().all(|tensor| program.mutability(tensor).is_resident());
-    ResidentKey::of_body(body).is_some_and(are_resident) && params_of_tiles(body, usize::MAX).is_some()
+    ResidentKey::of_body(body).is_some_and(are_resident) && of_tiles(body, usize::MAX).is_some()
 }
 
 /// The positions of the groups that reduce products with constants which several groups read.
 fn products(program: &TensorProgram, partition: &Partition) -> BTreeSet<usize> {
     let mut readers: BTreeMap<TensorId, Vec<usize>> = BTreeMap::new();
     for (position, group) in partition.groups.iter().enumerate() {
-        if group.body.reductions().next().is_none() {
+        if group.kernel.body().reductions().next().is_none() {
             continue;
         }
-        let constants: BTreeSet<TensorId> =
-            group.body.operands.iter().copied().filter(|&operand| program.mutability(operand).is_resident()).collect();
+        let constants: BTreeSet<TensorId> = group
+            .kernel
+            .body()
+            .operands
+            .iter()
+            .copied()
+            .filter(|&operand| program.mutability(operand).is_resident())
+            .collect();
         constants.into_iter().for_each(|constant| readers.entry(constant).or_default().push(position));
     }
     let several = SearchTuning::DEFAULT.schedule.fewest_resident_readers;
@@ -114,7 +122,7 @@ fn parts(
         let is_inside = outputs.iter().all(|&output| !uses.is_live_out(output));
         let others = readers.into_iter().filter(|reader| *reader != Some(product)).collect::<Vec<_>>();
         let [Some(reader)] = others[..] else { return None };
-        let ends = partition.groups[reader].body.reductions().next().is_none();
+        let ends = partition.groups[reader].kernel.body().reductions().next().is_none();
         (is_inside && (ends || products.contains(&reader))).then_some(reader)
     };
     let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();

@@ -15,7 +15,7 @@ use crate::partition::build::merge_axes::merge_axes;
 use crate::partition::build::{Uses, build};
 use crate::partition::search::{FusionGroup, Partition};
 use crate::schedule::choice::interplay::GroupGraph;
-use crate::template::contraction::split::split_group;
+use crate::template::contraction::split::split_kernel;
 use crate::tuning::SearchTuning;
 
 /// The partition with every group that may end a reduction in parts as its end; `None` if there is none.
@@ -47,11 +47,11 @@ pub(crate) fn with_longer_ends(
 
 /// The reduction in parts that a group may end.
 fn reduction_of(partition: &Partition, graph: &GroupGraph, reader: usize) -> Option<usize> {
-    if partition.groups[reader].body.reductions().next().is_some() {
+    if partition.groups[reader].kernel.body().reductions().next().is_some() {
         return None;
     }
     let predecessors = graph.predecessors(reader);
-    let mut in_parts = predecessors.iter().copied().filter(|&group| partition.groups[group].params.parts() > 1);
+    let mut in_parts = predecessors.iter().copied().filter(|&group| partition.groups[group].kernel.parts() > 1);
     let (reduction, None) = (in_parts.next()?, in_parts.next()) else { return None };
     let others = predecessors.iter().copied().filter(|&group| group != reduction);
     are_before(graph, reduction, &others.collect()).then_some(reduction)
@@ -86,16 +86,15 @@ fn joined(
     if statements.len() > SearchTuning::DEFAULT.partition.most_statements {
         return None;
     }
-    let body = merge_axes(&build(program, uses, &statements)?, layouts);
-    let params = reduction.params.clone();
-    let tensor = TensorId::from_index(program.tensors.len());
-    let is_same_tile = body.tile_extents() == reduction.body.tile_extents() && body.reductions().count() == 1;
-    let single = params.clone().in_one_part();
-    if !is_same_tile || single.rules().check(&body, &single).is_err() {
+    let kernel = reduction.kernel.with_body(merge_axes(&build(program, uses, &statements)?, layouts));
+    let (body, tensor) = (kernel.body(), TensorId::from_index(program.tensors.len()));
+    let is_same_tile = body.tile_extents() == reduction.kernel.body().tile_extents() && body.reductions().count() == 1;
+    let single = kernel.in_one_part();
+    if !is_same_tile || single.rules().check(&single).is_err() {
         return None;
     }
-    split_group(&body, &params, tensor)?;
-    let microseconds = cost.microseconds(program, &body, &params);
+    split_kernel(&kernel, tensor)?;
+    let microseconds = cost.microseconds(program, &kernel);
     let origins = program.origins_of(&statements);
-    Some(FusionGroup { statements, body: body.into(), params, microseconds, origins })
+    Some(FusionGroup { statements, kernel, microseconds, origins })
 }

@@ -26,7 +26,7 @@ pub(crate) fn with_boxes(
     cost: &dyn KernelCost,
     options: &PlanOptions,
 ) -> Option<TaggedProgram> {
-    if exchanged.partition.groups.iter().any(|group| group.params.rules().holds_residents()) {
+    if exchanged.partition.groups.iter().any(|group| group.kernel.rules().holds_residents()) {
         return None;
     }
     let found = worthwhile(&exchanged, cost, options);
@@ -52,7 +52,7 @@ fn worthwhile(exchanged: &TaggedProgram, cost: &dyn KernelCost, options: &PlanOp
         &readers,
         |reader| {
             let plain = &groups[reader.group];
-            (StructuralKey::of(&plain.body, &plain.params), StructuralKey::of(&reader.boxed.body, &reader.boxed.params))
+            (StructuralKey::of(&plain.kernel), StructuralKey::of(&reader.boxed.kernel))
         },
         |reader, _| microseconds_lost(&groups[reader.group], &reader.boxed, cost, options),
     );
@@ -77,7 +77,8 @@ fn not_in_a_row(exchanged: &TaggedProgram, candidates: Vec<Candidate>) -> Vec<Ca
     let mut polling: BTreeSet<usize> = BTreeSet::new();
     // Parts that come of polled factors.
     let mut late: BTreeSet<TensorId> = BTreeSet::new();
-    for (position, FusionGroup { body, .. }) in exchanged.partition.groups.iter().enumerate() {
+    for (position, FusionGroup { kernel, .. }) in exchanged.partition.groups.iter().enumerate() {
+        let body = kernel.body();
         let is_late = polling.contains(&position) || body.operands.iter().any(|operand| late.contains(operand));
         if is_late {
             late.extend(body.outputs.iter().filter(|tensor| exchanged.tagged_values.contains(tensor)));
@@ -115,11 +116,11 @@ fn candidates(exchanged: &TaggedProgram) -> Vec<Candidate> {
     layouts.values().for_each(|layout| roots[layout.root] += 1);
     let mut readers: BTreeMap<TensorId, Vec<usize>> = BTreeMap::new();
     for (position, group) in groups.iter().enumerate() {
-        group.body.operands.iter().for_each(|tensor| readers.entry(*tensor).or_default().push(position));
+        group.kernel.body().operands.iter().for_each(|tensor| readers.entry(*tensor).or_default().push(position));
     }
     let mut found = Vec::new();
-    for (writer, group) in groups.iter().enumerate().filter(|(_, group)| group.params.rules().can_tag()) {
-        for &tensor in &group.body.outputs {
+    for (writer, group) in groups.iter().enumerate().filter(|(_, group)| group.kernel.rules().can_tag()) {
+        for &tensor in &group.kernel.body().outputs {
             let by_host = program.live_in().chain(program.live_out()).any(|live| live == tensor);
             let is_single = program.tensors[tensor].ty.element.is_single();
             let alone = exchanged.is_whole(tensor) && roots[tensor] == 1;
@@ -136,21 +137,18 @@ fn candidates(exchanged: &TaggedProgram) -> Vec<Candidate> {
 
 /// A contraction that reads a tensor from a box, if it can.
 fn polling(group: &FusionGroup, tensor: TensorId) -> Option<FusionGroup> {
-    let template = group.params.rules().with_staged_operands()?;
-    let operand = group.body.operands.iter().position(|operand| *operand == tensor)?;
-    let mut found = group.clone();
-    found.params.template = template;
-    found.body = boxed(&group.body, operand)?.into();
-    boxes(&found.body, &found.params)?;
-    Some(found)
+    let template = group.kernel.rules().with_staged_operands()?;
+    let operand = group.kernel.body().operands.iter().position(|operand| *operand == tensor)?;
+    let kernel = group.kernel.with_template(template).with_body(boxed(group.kernel.body(), operand)?);
+    boxes(&kernel)?;
+    Some(FusionGroup { kernel, ..group.clone() })
 }
 
 /// What all rTasks of a contraction lose where they read from a box and poll it.
 fn microseconds_lost(plain: &FusionGroup, boxed: &FusionGroup, cost: &dyn KernelCost, options: &PlanOptions) -> f64 {
-    let FusionGroup { body, params, .. } = boxed;
-    let tiles = params.tiles(body);
-    let tags = cost.tags_microseconds(staged_operand_elements(body, params), tiles as u32);
-    let of_task = cost.task_microseconds(body, params) + tags - cost.task_microseconds(&plain.body, &plain.params);
+    let tiles = boxed.kernel.tiles();
+    let tags = cost.tags_microseconds(staged_operand_elements(&boxed.kernel), tiles as u32);
+    let of_task = cost.task_microseconds(&boxed.kernel) + tags - cost.task_microseconds(&plain.kernel);
     of_task * tiles.div_ceil(options.units) as f64
 }
 
@@ -161,8 +159,7 @@ fn microseconds_of_tags(
     cost: &dyn KernelCost,
     options: &PlanOptions,
 ) -> f64 {
-    let FusionGroup { body, params, .. } = &exchanged.partition.groups[candidate.writer];
-    let tiles = params.tiles(body).max(1);
+    let tiles = exchanged.partition.groups[candidate.writer].kernel.tiles().max(1);
     let values = exchanged.program.tensors[candidate.tensor].ty.shape.elements() as f64 / tiles as f64;
     cost.tags_microseconds(values, tiles as u32) * tiles.div_ceil(options.units) as f64
 }

@@ -2,7 +2,7 @@
 
 use crate::tuning::SearchTuning;
 use std::collections::BTreeMap;
-use warpweave_plan::template::weight_stationary::rules::params_of_tiles;
+use warpweave_plan::template::weight_stationary::rules::of_tiles;
 use warpweave_plan::template::weight_stationary::rules::whole;
 
 use rustc_hash::FxHashMap;
@@ -12,6 +12,7 @@ use crate::cost::KernelCost;
 use crate::partition::search::{FusionGroup, Partition};
 use crate::schedule::choice::interplay::GroupGraph;
 use warpweave_plan::body::signature::Signature;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::block::BlockSize;
 use warpweave_plan::template::row::row_bytes;
 use warpweave_plan::template::tile::ScheduleParams;
@@ -41,20 +42,18 @@ pub fn make_resident(
     let phases = phases(&families, graph);
     let mut kept = partition.clone();
     let most = bytes.saturating_sub(row_bytes(BlockSize::default()));
-    let wanted = |phase: &Vec<&Family>| {
-        let params = shared_out(partition, phase, (units, most))?;
-        let bytes =
-            |(members, params): (&&Family, &ScheduleParams)| resident_bytes(&partition.groups[members[0]].body, params);
-        phase.iter().zip(&params).map(bytes).max()
-    };
+    let wanted = |phase: &Vec<&Family>| shared_out(partition, phase, (units, most))?.iter().map(resident_bytes).max();
     let wanted = phases.iter().filter_map(wanted).max()?;
     make_smaller(program, &mut kept, cost, bytes - wanted);
     let room = bytes.checked_sub(other_bytes(&kept, &families))?;
     let mut is_any = false;
     for phase in phases {
-        let Some(params) = shared_out(partition, &phase, (units, room)) else { continue };
-        for (members, params) in phase.into_iter().zip(params) {
-            members.iter().for_each(|&member| kept.groups[member].params.clone_from(&params));
+        let Some(kernels) = shared_out(partition, &phase, (units, room)) else { continue };
+        for (members, kernel) in phase.into_iter().zip(kernels) {
+            for &member in members {
+                let own = &mut kept.groups[member].kernel;
+                *own = own.like(&kernel);
+            }
             is_any = true;
         }
     }
@@ -63,15 +62,15 @@ pub fn make_resident(
 
 /// Gives groups whose kernels take more bytes of shared memory the cheapest kernels that do not, where there are any.
 fn make_smaller(program: &TensorProgram, partition: &mut Partition, cost: &dyn KernelCost, bytes: usize) {
-    let mut known: FxHashMap<(Signature, ScheduleParams), Option<ScheduleParams>> = FxHashMap::default();
+    let mut known: FxHashMap<(Signature, ScheduleParams), Option<Kernel>> = FxHashMap::default();
     for group in &mut partition.groups {
-        if group.params.rules().shared_bytes(&group.body, &group.params) <= bytes {
+        if group.kernel.shared_bytes() <= bytes {
             continue;
         }
-        let key = (Signature::of(&group.body), group.params.clone());
-        let smaller = known.entry(key).or_insert_with(|| cost.best_within(program, &group.body, bytes));
+        let key = (Signature::of(group.kernel.body()), group.kernel.params().clone());
+        let smaller = known.entry(key).or_insert_with(|| cost.best_within(program, group.kernel.shared_body(), bytes));
         if let Some(smaller) = smaller {
-            group.params.clone_from(smaller);
+            group.kernel = group.kernel.like(smaller);
         }
     }
 }
@@ -100,25 +99,25 @@ fn phases<'f>(families: &'f BTreeMap<ResidentKey, Family>, graph: &GroupGraph) -
     phases
 }
 
-/// For each family of a phase the tile that shares the units out between them; `None` if a unit has no room for its part.
-fn shared_out(partition: &Partition, phase: &[&Family], (units, room): (usize, usize)) -> Option<Vec<ScheduleParams>> {
+/// For each family of a phase the kernel that shares the units out between them; `None` if a unit has no room for its part.
+fn shared_out(partition: &Partition, phase: &[&Family], (units, room): (usize, usize)) -> Option<Vec<Kernel>> {
     let whole = |members: &Family| {
-        let body = &partition.groups[members[0]].body;
-        resident_elements(body, &whole(body))
+        let kernel = &partition.groups[members[0]].kernel;
+        resident_elements(&kernel.with_params(whole(kernel.body())))
     };
     let all: usize = phase.iter().map(|members| whole(members)).sum();
-    let params = phase.iter().map(|members| {
+    let kernels = phase.iter().map(|members| {
         let group = &partition.groups[members[0]];
-        let params = params_of_tiles(&group.body, (units * whole(members) / all).max(1))?;
-        (resident_bytes(&group.body, &params) <= room).then_some(params)
+        let kernel = of_tiles(group.kernel.shared_body(), (units * whole(members) / all).max(1))?;
+        (resident_bytes(&kernel) <= room).then_some(kernel)
     });
-    (phase.len() <= units).then(|| params.collect()).flatten()
+    (phase.len() <= units).then(|| kernels.collect()).flatten()
 }
 
 /// What a group would keep, if that may be resident.
 fn key(program: &TensorProgram, group: &FusionGroup) -> Option<ResidentKey> {
-    let may = group.params.rules().may_hold_residents();
-    let key = ResidentKey::of_body(&group.body).filter(|_| may)?;
+    let may = group.kernel.rules().may_hold_residents();
+    let key = ResidentKey::of_body(group.kernel.body()).filter(|_| may)?;
     let are_resident = key.tensors().all(|tensor| program.mutability(tensor).is_resident());
     are_resident.then_some(key)
 }
@@ -132,6 +131,6 @@ fn other_bytes(partition: &Partition, families: &BTreeMap<ResidentKey, Family>) 
 
 /// Bytes of shared memory that kernels of these groups need at most, but for what they keep and for boxes of factors.
 pub(crate) fn kernel_bytes<'g>(groups: impl Iterator<Item = &'g FusionGroup>) -> usize {
-    let of_group = |group: &FusionGroup| group.params.rules().shared_bytes(&group.body, &group.params);
+    let of_group = |group: &FusionGroup| group.kernel.shared_bytes();
     groups.map(of_group).max().unwrap_or(0).max(row_bytes(BlockSize::default()))
 }

@@ -6,7 +6,6 @@
 //! reads, are tagged values as they are; so are tensors that only contractions read, as far as that pays ([`crate::schedule::streams::factors`]).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::expr::{Axis, Guard, Index, Literal, Read, ReadId, Scalar, TensorExpr, region};
@@ -18,12 +17,12 @@ use crate::partition::search::{FusionGroup, Partition};
 use crate::schedule::memory::unplaced;
 use crate::template::contraction::split::{Expanded, with_operands};
 use warpweave_plan::body::{GroupBody, Stage, StageOutput, StageSource};
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::plan::{EdgeKind, MOST_POLLED, MemoryPlan, ROperator, polled_together};
 use warpweave_plan::region::Region;
 use warpweave_plan::template::contraction::operand_staging;
 use warpweave_plan::template::contraction::operand_staging::stages_operands;
 use warpweave_plan::template::staged;
-use warpweave_plan::template::tile::ScheduleParams;
 use warpweave_plan::template::weight_stationary::passes::vector_steps;
 use warpweave_plan::template::weight_stationary::reads::{SharedVector, shared_vectors};
 
@@ -63,32 +62,34 @@ pub struct TaggedProgram {
 
 /// The tags that an rTask writes or polls on average. Those of rows that keep constants are few, and part of their time.
 pub fn tags_of_task(operator: &ROperator, memory: &MemoryPlan) -> f64 {
-    let ROperator { body, params, .. } = operator;
-    if params.rules().holds_residents() {
+    let ROperator { kernel, .. } = operator;
+    let body = kernel.body();
+    if kernel.rules().holds_residents() {
         return 0.0;
     }
     let carries_tag = |tensor: &&TensorId| memory.tensors[**tensor].edge == EdgeKind::Tagged;
-    let polled = if stages_operands(body, params) { 0 } else { tags(body.operands.iter().filter(carries_tag), memory) };
+    let polled = if stages_operands(kernel) { 0 } else { tags(body.operands.iter().filter(carries_tag), memory) };
     let tags = polled + tags(body.outputs.iter().filter(carries_tag), memory);
-    staged_operand_elements(body, params) + tags as f64 / f64::from(operator.tasks().max(1))
+    staged_operand_elements(kernel) + tags as f64 / f64::from(operator.tasks().max(1))
 }
 
 /// Polls of an rTask that wait one after another, beyond the first. There is one for each read of values that carry
 /// tags, and in sums one for as many values as are polled at once. Rows that keep constants bring one vector after
 /// another, and some columns of a part of it after others.
 pub fn polls_in_turn(operator: &ROperator, memory: &MemoryPlan) -> usize {
-    let ROperator { body, params, .. } = operator;
-    if stages_operands(body, params) {
+    let ROperator { kernel, .. } = operator;
+    let body = kernel.body();
+    if stages_operands(kernel) {
         return 0;
     }
-    if params.rules().holds_residents() {
-        let vectors = if vector_steps(body, params) > 0 { shared_vectors(body, params) } else { Vec::new() };
+    if kernel.rules().holds_residents() {
+        let vectors = if vector_steps(kernel) > 0 { shared_vectors(kernel) } else { Vec::new() };
         let is_polled =
             |vector: &&SharedVector| memory.tensors[body.operands[vector.read.operand]].edge == EdgeKind::Tagged;
         let polls = |vector: &SharedVector| match vector.columns {
             1 => 1,
             columns => {
-                columns.div_ceil(MOST_POLLED) * vector.read.length.div_ceil(params.rules().block_size().threads())
+                columns.div_ceil(MOST_POLLED) * vector.read.length.div_ceil(kernel.rules().block_size().threads())
             }
         };
         return vectors.iter().filter(is_polled).map(polls).sum::<usize>().saturating_sub(1);
@@ -111,8 +112,8 @@ fn tags<'t>(tensors: impl Iterator<Item = &'t TensorId>, memory: &MemoryPlan) ->
 }
 
 /// Elements of the boxes of a contraction.
-pub(crate) fn staged_operand_elements(body: &GroupBody, params: &ScheduleParams) -> f64 {
-    let boxes = if stages_operands(body, params) { operand_staging::boxes(body, params) } else { None };
+pub(crate) fn staged_operand_elements(kernel: &Kernel) -> f64 {
+    let boxes = if stages_operands(kernel) { operand_staging::boxes(kernel) } else { None };
     boxes.map_or(0, |boxes| boxes.iter().map(|spans| staged::elements(spans)).sum()) as f64
 }
 
@@ -144,8 +145,9 @@ struct Written {
 /// What such groups write.
 fn written(partition: &Partition, memory: &MemoryPlan) -> BTreeMap<TensorId, Written> {
     let mut found = BTreeMap::new();
-    let kept = partition.groups.iter().enumerate().filter(|(_, group)| group.params.rules().holds_residents());
-    for (group, FusionGroup { body, .. }) in kept {
+    let kept = partition.groups.iter().enumerate().filter(|(_, group)| group.kernel.rules().holds_residents());
+    for (group, FusionGroup { kernel, .. }) in kept {
+        let body = kernel.body();
         for (stage, output) in
             body.stages.iter().enumerate().filter_map(|(at, stage)| Some((at, stage.output.as_ref()?)))
         {
@@ -175,14 +177,15 @@ fn polls(
     let mut by_root: BTreeMap<TensorId, Vec<TensorId>> = BTreeMap::new();
     written.iter().for_each(|(&tensor, of)| by_root.entry(of.whole.root).or_default().push(tensor));
     let mut found: BTreeMap<TensorId, Vec<Poll>> = BTreeMap::new();
-    for (group, FusionGroup { body, params, .. }) in partition.groups.iter().enumerate() {
-        if !params.rules().holds_residents() {
+    for (group, FusionGroup { kernel, .. }) in partition.groups.iter().enumerate() {
+        let body = kernel.body();
+        if !kernel.rules().holds_residents() {
             continue;
         }
-        if vector_steps(body, params) == 0 {
+        if vector_steps(kernel) == 0 {
             continue;
         }
-        for SharedVector { read: vector, .. } in shared_vectors(body, params) {
+        for SharedVector { read: vector, .. } in shared_vectors(kernel) {
             let operand = body.operands[vector.operand];
             let Some(reads) = region_of(&body.stages[vector.stage], vector.id, operand, memory) else { continue };
             let parts = by_root.get(&reads.root).into_iter().flatten();
@@ -220,13 +223,13 @@ impl TaggedProgram {
         let copy = TensorId::from_index(self.program.tensors.len());
         let TensorDefinition { ty, source } = self.program.tensors[tensor].clone();
         let groups = &mut self.partition.groups;
-        let body = Arc::make_mut(&mut groups[written.group].body);
+        let body = groups[written.group].kernel.body_mut();
         let copied = copied(body, written.stage);
         body.stages.push(copied);
         body.outputs.push(copy);
         for poll in polls {
-            let body = &mut groups[poll.group].body;
-            *body = polling(body, poll, (copy, &ty), memory).into();
+            let kernel = &mut groups[poll.group].kernel;
+            *kernel = kernel.with_body(polling(kernel.body(), poll, (copy, &ty), memory));
         }
         self.layouts.push(Layout::own(copy, &ty));
         self.program.tensors.push(TensorDefinition { ty, source });
@@ -246,7 +249,7 @@ impl Uses {
     fn of(TaggedProgram { program, layouts, partition, .. }: &TaggedProgram) -> Self {
         let mut readers: Arena<TensorId, Vec<usize>> = program.tensors.values().map(|_| Vec::new()).collect();
         for (position, group) in partition.groups.iter().enumerate() {
-            group.body.operands.iter().for_each(|&operand| readers[operand].push(position));
+            group.kernel.body().operands.iter().for_each(|&operand| readers[operand].push(position));
         }
         let mut by_others: Arena<TensorId, bool> = program.tensors.values().map(|_| false).collect();
         program.live_in().chain(program.live_out()).for_each(|tensor| by_others[tensor] = true);

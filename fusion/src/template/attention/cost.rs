@@ -8,18 +8,18 @@ use crate::cost::cpu::Processor;
 use crate::cost::host::evaluated_in_boxes;
 use crate::cost::instructions::BARRIER_CYCLES;
 use crate::template::attention::counts::counts;
-use crate::template::kernel::Kernel;
+use crate::template::kernel::CountedKernel;
 use crate::template::pricing::Pricing;
 use crate::template::staged::cost::{PhaseWork, phase_cycles, phased_cycles, read_latency};
 use std::ops::Add;
-use warpweave_plan::body::{GroupBody, Stage};
-use warpweave_plan::template::attention::AttentionKernel;
+use warpweave_plan::body::Stage;
+use warpweave_plan::kernel::Kernel;
+use warpweave_plan::template::attention::AttentionGeometry;
 use warpweave_plan::template::attention::parameters::KeyBlocks;
 use warpweave_plan::template::attention::phase::{AttentionPhase, phases, reached};
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::staged::extents;
 use warpweave_plan::template::staged::padded::PaddedBody;
-use warpweave_plan::template::tile::ScheduleParams;
 
 /// Instructions of a lane for each key, beside those of the score: what holds, the maximum, the exponential, the store.
 const KEY_INSTRUCTIONS: f64 = 10.0;
@@ -32,27 +32,27 @@ const ROW_CHAIN_CYCLES: f64 = 1600.0;
 const ENTRY_CYCLES: f64 = 1000.0;
 
 impl Pricing for KeyBlocks {
-    fn counts(&self, body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> KernelCounts {
-        phase_counts(body, params, sampling).into_iter().fold(KernelCounts::default(), Add::add)
+    fn counts(&self, kernel: &Kernel, sampling: Sampling) -> KernelCounts {
+        phase_counts(kernel, sampling).into_iter().fold(KernelCounts::default(), Add::add)
     }
 
-    fn priced_counts(&self, _: &GroupBody, _: &ScheduleParams) -> KernelCounts {
+    fn priced_counts(&self, _: &Kernel) -> KernelCounts {
         KernelCounts::default()
     }
 
-    fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
-        let padded = PaddedBody::of(kernel.body);
-        let Some(attention) = AttentionKernel::of(kernel.body, kernel.params) else { return f64::INFINITY };
-        let phases = attention_phases(&padded.body, kernel.params, &attention, kernel.arch);
-        phased_cycles(kernel, &padded, phases, phase_counts(kernel.body, kernel.params, Sampling::SINGLE))
+    fn tile_cycles(&self, counted: &CountedKernel<'_>) -> f64 {
+        let padded = PaddedBody::of(counted.kernel.shared_body()).kernel(counted.kernel);
+        let Some(geometry) = AttentionGeometry::of(counted.kernel) else { return f64::INFINITY };
+        let phases = attention_phases(&padded, &geometry, counted.arch);
+        phased_cycles(counted, &padded, phases, phase_counts(counted.kernel, Sampling::SINGLE))
     }
 
-    fn block_shape(&self, _: &GroupBody, _: &ScheduleParams, _stage: usize) -> Option<BlockShape> {
+    fn block_shape(&self, _: &Kernel, _stage: usize) -> Option<BlockShape> {
         None
     }
 
-    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams, processor: Processor<'_>) -> f64 {
-        evaluated_in_boxes(body, params, processor.arch)
+    fn host_microseconds(&self, kernel: &Kernel, processor: Processor<'_>) -> f64 {
+        evaluated_in_boxes(kernel, processor.arch)
     }
 }
 
@@ -60,56 +60,53 @@ impl Pricing for KeyBlocks {
 ///
 /// # Panics
 /// If the kernel does not fit under these parameters.
-fn phase_counts(body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> Vec<KernelCounts> {
-    let kernel = AttentionKernel::of(body, params).expect("parameters are chosen so that the kernel fits");
-    counts(&PaddedBody::of(body).body, params, &kernel, sampling)
+fn phase_counts(kernel: &Kernel, sampling: Sampling) -> Vec<KernelCounts> {
+    let geometry = AttentionGeometry::of(kernel).expect("parameters are chosen so that the kernel fits");
+    counts(&PaddedBody::of(kernel.shared_body()).kernel(kernel), &geometry, sampling)
 }
 
 /// Estimated cycles of every phase of a tile, all blocks together: staged values, then what leaves the group as one.
-pub(crate) fn attention_phases(
-    body: &GroupBody,
-    params: &ScheduleParams,
-    kernel: &AttentionKernel,
-    arch: &GpuArch,
-) -> Vec<f64> {
-    let blocks = kernel.blocks() as f64;
-    let grid = params.grid(body);
+pub(crate) fn attention_phases(kernel: &Kernel, geometry: &AttentionGeometry, arch: &GpuArch) -> Vec<f64> {
+    let body = kernel.body();
+    let blocks = geometry.blocks() as f64;
+    let grid = kernel.grid();
     let phase = |position: usize| {
-        let extents = extents(&kernel.boxes[position]);
-        phase_cycles(&body.staged[position], &extents, reached(kernel, position, &grid), (kernel.block_size, arch))
+        let extents = extents(&geometry.boxes[position]);
+        phase_cycles(&body.staged[position], &extents, reached(geometry, position, &grid), (geometry.block_size, arch))
     };
-    let staged = phases(body, params, kernel).into_iter().enumerate().map(|(position, kind)| match kind {
+    let staged = phases(kernel, geometry).into_iter().enumerate().map(|(position, kind)| match kind {
         AttentionPhase::Before(_) => phase(position),
         AttentionPhase::Block(_) => blocks * (phase(position) + BARRIER_CYCLES),
-        AttentionPhase::Weights => blocks * (weights_cycles(&body.staged[position], kernel, arch) + BARRIER_CYCLES),
+        AttentionPhase::Weights => blocks * (weights_cycles(&body.staged[position], geometry, arch) + BARRIER_CYCLES),
         AttentionPhase::State => 0.0,
     });
-    staged.chain([product_cycles(&body.stages[0], params, kernel, arch)]).collect()
+    staged.chain([product_cycles(kernel, geometry, arch)]).collect()
 }
 
 /// Warps that a scheduler of a multiprocessor has of a block.
-fn warps_a_scheduler(kernel: &AttentionKernel, arch: &GpuArch) -> f64 {
-    kernel.block_size.warps() as f64 / arch.schedulers.value as f64
+fn warps_a_scheduler(geometry: &AttentionGeometry, arch: &GpuArch) -> f64 {
+    geometry.block_size.warps() as f64 / arch.schedulers.value as f64
 }
 
 /// Cycles in which the scores of one block become weights.
-fn weights_cycles(stage: &Stage, kernel: &AttentionKernel, arch: &GpuArch) -> f64 {
-    let rows = kernel.side_by_side() as f64;
-    let trips = (kernel.rows() as f64 / (kernel.block_size.warps() as f64 * rows)).ceil();
-    let steps = (kernel.block as f64 / 32.0).ceil();
-    let score = kernel.attention.softmax.score.operations() as f64;
+fn weights_cycles(stage: &Stage, geometry: &AttentionGeometry, arch: &GpuArch) -> f64 {
+    let rows = geometry.side_by_side() as f64;
+    let trips = (geometry.rows() as f64 / (geometry.block_size.warps() as f64 * rows)).ceil();
+    let steps = (geometry.block as f64 / 32.0).ceil();
+    let score = geometry.attention.softmax.score.operations() as f64;
     let instructions = rows * (steps * (score + KEY_INSTRUCTIONS) + ROW_INSTRUCTIONS);
     let chain = ROW_CHAIN_CYCLES + read_latency(stage, arch);
-    trips * chain.max(warps_a_scheduler(kernel, arch) * instructions)
+    trips * chain.max(warps_a_scheduler(geometry, arch) * instructions)
 }
 
 /// Cycles of the weighted sum over all blocks, and of what follows it.
-fn product_cycles(lead: &Stage, params: &ScheduleParams, kernel: &AttentionKernel, arch: &GpuArch) -> f64 {
-    let step = kernel.product;
+fn product_cycles(kernel: &Kernel, geometry: &AttentionGeometry, arch: &GpuArch) -> f64 {
+    let lead = &kernel.body().stages[0];
+    let step = geometry.product;
     let elements = step.rows * step.columns;
-    let threads = params.tile.iter().product::<usize>().div_ceil(elements).min(kernel.block_size.threads());
+    let threads = kernel.tile().iter().product::<usize>().div_ceil(elements).min(geometry.block_size.threads());
     let busy = (threads.div_ceil(WARP) as f64 / arch.schedulers.value as f64).ceil();
-    let rescaling = arch.shared_latency_cycles.value + warps_a_scheduler(kernel, arch) * elements as f64;
+    let rescaling = arch.shared_latency_cycles.value + warps_a_scheduler(geometry, arch) * elements as f64;
     let block = arch.load_latency_cycles.value + rescaling + BARRIER_CYCLES;
-    ENTRY_CYCLES + PhaseWork::new(lead, arch).blocked(step, busy) + kernel.blocks() as f64 * block
+    ENTRY_CYCLES + PhaseWork::new(lead, arch).blocked(step, busy) + geometry.blocks() as f64 * block
 }

@@ -8,9 +8,9 @@ use crate::cost::counts::{KernelCounts, Sampling};
 use crate::template::staged::blocked::BlockSides;
 use crate::template::staged::counts::{PhaseBox, PhaseModel, box_counts, lead_counts, lead_model};
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::attention::AttentionKernel;
+use warpweave_plan::kernel::Kernel;
+use warpweave_plan::template::attention::AttentionGeometry;
 use warpweave_plan::template::attention::phase::{AttentionPhase, phases};
-use warpweave_plan::template::tile::ScheduleParams;
 
 /// Combinations of a value across the lanes of a warp.
 const BUTTERFLY: usize = WARP.ilog2() as usize;
@@ -24,50 +24,46 @@ const OF_FIRST_LANE: usize = 2;
 const OF_TOTAL: usize = 2;
 
 /// What each phase of the kernel does, over all tiles and blocks: staged values in order, then what leaves the group.
-pub(crate) fn counts(
-    body: &GroupBody,
-    params: &ScheduleParams,
-    kernel: &AttentionKernel,
-    sampling: Sampling,
-) -> Vec<KernelCounts> {
-    let staged = phases(body, params, kernel).into_iter().enumerate().map(|(position, phase)| {
+pub(crate) fn counts(kernel: &Kernel, geometry: &AttentionGeometry, sampling: Sampling) -> Vec<KernelCounts> {
+    let body = kernel.body();
+    let staged = phases(kernel, geometry).into_iter().enumerate().map(|(position, phase)| {
         let stage = &body.staged[position];
-        let stream = kernel.attention.streams[position];
+        let stream = geometry.attention.streams[position];
         let on_box = |of_box: &dyn Fn(&PhaseBox) -> KernelCounts| {
-            box_counts(body, params, &kernel.boxes[position], stage, sampling, &|place| match stream {
+            box_counts(kernel, &geometry.boxes[position], stage, sampling, &|place| match stream {
                 None => of_box(place),
-                Some(dimension) => of_blocks(kernel, place, dimension, sampling, of_box),
+                Some(dimension) => of_blocks(geometry, place, dimension, sampling, of_box),
             })
         };
         match phase {
             AttentionPhase::Before(method) | AttentionPhase::Block(method) => {
-                let model = PhaseModel::new(stage, &kernel.boxes, method, kernel.block_size);
+                let model = PhaseModel::new(stage, &geometry.boxes, method, geometry.block_size);
                 on_box(&|place| model.counts(place, sampling))
             }
             AttentionPhase::Weights => {
-                let score = Evaluation::new(stage, &kernel.attention.softmax.score, &kernel.boxes);
-                on_box(&|place| weights(body, kernel, &score, place, sampling))
+                let score = Evaluation::new(stage, &geometry.attention.softmax.score, &geometry.boxes);
+                on_box(&|place| weights(body, geometry, &score, place, sampling))
             }
             AttentionPhase::State => KernelCounts::default(),
         }
     });
     let mut counts: Vec<KernelCounts> = staged.collect();
-    counts.push(product(body, params, kernel, sampling));
+    counts.push(product(kernel, geometry, sampling));
     counts
 }
 
 /// What is done on the boxes of all blocks of keys.
 fn of_blocks(
-    kernel: &AttentionKernel,
+    geometry: &AttentionGeometry,
     place: &PhaseBox,
     dimension: usize,
     sampling: Sampling,
     of_box: &dyn Fn(&PhaseBox) -> KernelCounts,
 ) -> KernelCounts {
-    let (picked, weight) = Sampling::picks(kernel.blocks(), sampling.steps);
+    let (picked, weight) = Sampling::picks(geometry.blocks(), sampling.steps);
     let mut counts = KernelCounts::default();
     for block in picked {
-        counts += of_box(&place.starting(dimension, (block * kernel.block) as i64)) * weight;
+        counts += of_box(&place.starting(dimension, (block * geometry.block) as i64)) * weight;
     }
     counts
 }
@@ -75,21 +71,21 @@ fn of_blocks(
 /// What turning the scores of one block into weights takes, a warp a row.
 fn weights(
     body: &GroupBody,
-    kernel: &AttentionKernel,
+    geometry: &AttentionGeometry,
     score: &Evaluation,
     place: &PhaseBox,
     sampling: Sampling,
 ) -> KernelCounts {
-    let attention = &kernel.attention;
+    let attention = &geometry.attention;
     let dimension = attention.streams[attention.weights].expect("weights are computed block by block");
     let axes: Vec<usize> = (0..place.extents.len()).filter(|axis| *axis != dimension).collect();
     let first = place.first(dimension) as usize;
-    let count = kernel.block.min(attention.keys - first);
-    let steps = kernel.block.div_ceil(WARP);
+    let count = geometry.block.min(attention.keys - first);
+    let steps = geometry.block.div_ceil(WARP);
     let expr = &body.staged[attention.weights].expr;
     let mut lanes = Lanes::new(expr.axes.len());
     let mut counts = KernelCounts::default();
-    let (picked, weight) = Sampling::picks(kernel.rows(), sampling.warps);
+    let (picked, weight) = Sampling::picks(geometry.rows(), sampling.warps);
     for row in picked {
         let mut of_row = state_loads() + operations(WARP * (OF_ROW + steps * OF_KEY) + OF_FIRST_LANE);
         let (picked, of_step) = Sampling::picks(steps, sampling.steps);
@@ -118,36 +114,37 @@ fn operations(count: usize) -> KernelCounts {
 }
 
 /// The weighted sums over all blocks, their rescaling, and what follows them.
-fn product(body: &GroupBody, params: &ScheduleParams, kernel: &AttentionKernel, sampling: Sampling) -> KernelCounts {
-    let step = &kernel.product;
+fn product(kernel: &Kernel, geometry: &AttentionGeometry, sampling: Sampling) -> KernelCounts {
+    let body = kernel.body();
+    let step = &geometry.product;
     let sides = BlockSides {
         rows: step.rows,
         columns: step.columns,
         across: step.across,
-        block_size: kernel.block_size,
+        block_size: geometry.block_size,
         again: false,
     };
-    let model = lead_model(body, &kernel.boxes, sides);
-    let row = Address::of_word(&body.stages[0].expr, &row_number(body, kernel));
+    let model = lead_model(body, &geometry.boxes, sides);
+    let row = Address::of_word(&body.stages[0].expr, &row_number(body, geometry));
     // Every block's factors, and at last the totals, each with one operation an element.
-    let times = (kernel.blocks() + 1) as f64;
+    let times = (geometry.blocks() + 1) as f64;
     let of_row = |lanes: &Lanes| row.wavefronts(lanes, 1) + operations(lanes.count() * step.columns);
-    lead_counts(body, params, sampling, &|place| {
-        model.counts(place, sampling) + model.of_rows(place, sampling, &of_row) * times + totals(kernel)
+    lead_counts(kernel, sampling, &|place| {
+        model.counts(place, sampling) + model.of_rows(place, sampling, &of_row) * times + totals(geometry)
     })
 }
 
 /// The number of the row in the tile to which a point of the first stage belongs, but for a constant.
-fn row_number(body: &GroupBody, kernel: &AttentionKernel) -> Index {
-    let extents: Vec<usize> = kernel.row_spans().map(|span| span.extent).collect();
+fn row_number(body: &GroupBody, geometry: &AttentionGeometry) -> Index {
+    let extents: Vec<usize> = geometry.row_spans().map(|span| span.extent).collect();
     let stride = |at: usize| if extents[at] == 1 { 0 } else { extents[at + 1..].iter().product() };
     let strides: Vec<usize> = (0..extents.len()).map(stride).collect();
-    Index::linear(&kernel.attention.row_of_lead(body), &strides, 0)
+    Index::linear(&geometry.attention.row_of_lead(body), &strides, 0)
 }
 
 /// What finishing the totals of a tile's rows takes, a thread a row.
-fn totals(kernel: &AttentionKernel) -> KernelCounts {
-    let rows = kernel.rows();
+fn totals(geometry: &AttentionGeometry) -> KernelCounts {
+    let rows = geometry.rows();
     let warps = (2 * rows.div_ceil(WARP)) as f64;
     KernelCounts {
         operations: (rows * OF_TOTAL) as f64,

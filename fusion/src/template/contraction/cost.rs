@@ -12,12 +12,13 @@ use crate::cost::cpu::Processor;
 use crate::cost::instructions::{BARRIER_CYCLES, CHECK_CYCLES, NEAR_CYCLES, arithmetic, branching};
 use crate::template::contraction::counts::ContractionModel;
 use crate::template::contraction::host_tiles;
-use crate::template::kernel::Kernel;
+use crate::template::kernel::CountedKernel;
 use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Atom, AxisKind, Index, Read, ReadId, Scalar, TensorExpr};
-use warpweave_plan::body::{GroupBody, Stage, StageSource};
+use warpweave_plan::body::{Stage, StageSource};
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::contraction::column_runs::ColumnRuns;
@@ -27,7 +28,6 @@ use warpweave_plan::template::contraction::shape::{ContractionShape, Finish};
 use warpweave_plan::template::contraction::tile_load::SideLoad;
 use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::named::is_fixed;
-use warpweave_plan::template::tile::ScheduleParams;
 
 /// Instructions for the index and the store of an element, or of a run of them, after a contraction's reduction.
 const STORE_INSTRUCTIONS: f64 = 8.0;
@@ -77,33 +77,34 @@ const LOAD_INSTRUCTIONS: f64 = 4.0;
 const GUARD_INSTRUCTIONS: f64 = 2.0;
 
 impl Pricing for ContractionShape {
-    fn counts(&self, body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> KernelCounts {
-        ContractionModel::new(body).counts(params, *self, sampling)
+    fn counts(&self, kernel: &Kernel, sampling: Sampling) -> KernelCounts {
+        ContractionModel::new(kernel.body()).counts(kernel, *self, sampling)
     }
 
-    fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
-        product_cycles(kernel, self)
+    fn tile_cycles(&self, counted: &CountedKernel<'_>) -> f64 {
+        product_cycles(counted, self)
     }
 
     fn stream_saving_cycles(&self) -> f64 {
         STREAM_SAVING_CYCLES
     }
 
-    fn prefetched_cycles(&self, kernel: &Kernel<'_>, sides: &[AxisClass]) -> f64 {
+    fn prefetched_cycles(&self, counted: &CountedKernel<'_>, sides: &[AxisClass]) -> f64 {
         let elements = |sides: &[AxisClass]| sides.iter().map(|side| self.length(*side)).sum::<usize>() as f64;
         let share = elements(sides) / elements(&[AxisClass::Row, AxisClass::Column]);
-        share * step_fetch(kernel, self)
+        share * step_fetch(counted, self)
     }
 
-    fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {
+    fn block_shape(&self, kernel: &Kernel, stage: usize) -> Option<BlockShape> {
+        let body = kernel.body();
         let expr = &body.stages[stage].expr;
-        let block = extents(expr, &params.tile);
+        let block = extents(expr, kernel.tile());
         let mut thread = block.clone();
         thread[..body.tile_rank].fill(1);
         if let Some(contraction) = Contraction::of(body) {
             for (class, side) in [(AxisClass::Row, self.rows), (AxisClass::Column, self.columns)] {
                 let axes = contraction.tile_axes(body, class);
-                let filled = fill(&params.tile, &axes, side);
+                let filled = fill(kernel.tile(), &axes, side);
                 axes.iter().for_each(|&axis| thread[axis] = filled[axis]);
             }
         }
@@ -111,8 +112,8 @@ impl Pricing for ContractionShape {
         Some(BlockShape { block, thread, level })
     }
 
-    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams, processor: Processor<'_>) -> f64 {
-        host_tiles::host_microseconds(body, params, processor)
+    fn host_microseconds(&self, kernel: &Kernel, processor: Processor<'_>) -> f64 {
+        host_tiles::host_microseconds(kernel, processor)
     }
 }
 
@@ -133,32 +134,32 @@ fn sliced(expr: &TensorExpr, block: &[usize], shape: &ContractionShape) -> Opera
 /// - *Between*: where threads are slices, their sums are added; see [`adding_cycles`].
 /// - *After*: instructions of the stages behind the sums and of the stores, or the transfer of what is stored. What the stages
 ///   load comes on top; see [`waits_behind_sums`].
-fn product_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
-    let latency = kernel.arch.load_latency_cycles.value;
-    let loads = SideLoads::new(kernel, shape);
+fn product_cycles(counted: &CountedKernel<'_>, shape: &ContractionShape) -> f64 {
+    let latency = counted.arch.load_latency_cycles.value;
+    let loads = SideLoads::new(counted, shape);
     let finish = shape.finish().expect("slices divide a thread's elements");
     let elements = (finish.rows * finish.columns) as f64;
     let finished = [(AxisClass::Row, finish.rows), (AxisClass::Column, finish.columns)];
     let places =
-        loads.places + finished.map(|(class, count)| place_instructions(kernel, class, count)).iter().sum::<f64>();
+        loads.places + finished.map(|(class, count)| place_instructions(counted, class, count)).iter().sum::<f64>();
     let before =
-        OPERANDS_CYCLES + PLACE_CHAIN * DEPENDENT_CYCLES + issue_cycles(kernel, shape, places) / DEPENDENT_ISSUE;
-    let stored = STORE_INSTRUCTIONS / stored_at_once(kernel, shape) as f64;
-    let after = issue_cycles(kernel, shape, elements * (stored + loads.after)) / DEPENDENT_ISSUE;
-    let in_turn = waits_behind_sums(kernel, (shape, finish)) * latency;
+        OPERANDS_CYCLES + PLACE_CHAIN * DEPENDENT_CYCLES + issue_cycles(counted, shape, places) / DEPENDENT_ISSUE;
+    let stored = STORE_INSTRUCTIONS / stored_at_once(counted, shape) as f64;
+    let after = issue_cycles(counted, shape, elements * (stored + loads.after)) / DEPENDENT_ISSUE;
+    let in_turn = waits_behind_sums(counted, (shape, finish)) * latency;
     before
         + loads.first
-        + loop_cycles(kernel, shape, &loads)
-        + adding_cycles(kernel, shape)
-        + after.max(kernel.transfer(kernel.counts.store_sectors))
+        + loop_cycles(counted, shape, &loads)
+        + adding_cycles(counted, shape)
+        + after.max(counted.transfer(counted.counts.store_sectors))
         + in_turn
 }
 
 /// Elements that a thread stores at once: runs of columns, where they are neighbours in all that is stored.
-fn stored_at_once(kernel: &Kernel<'_>, shape: &ContractionShape) -> usize {
-    let body = kernel.body;
+fn stored_at_once(counted: &CountedKernel<'_>, shape: &ContractionShape) -> usize {
+    let body = counted.kernel.body();
     let contraction = Contraction::of(body).expect("the template is only chosen for contractions");
-    let Some(runs) = ColumnRuns::of(body, &contraction, shape, &kernel.params.tile) else { return 1 };
+    let Some(runs) = ColumnRuns::of(body, &contraction, shape, counted.kernel.tile()) else { return 1 };
     let are_neighbours = |(stage, own): (usize, &Stage)| {
         element_of_output(body, stage).is_none_or(|element| runs.are_neighbours(&own.expr, &element))
     };
@@ -172,13 +173,13 @@ fn stored_at_once(kernel: &Kernel<'_>, shape: &ContractionShape) -> usize {
 ///   Of the chain that leads to them, other warps' products hide a part.
 /// - *Copied*, the steps ahead are asked for before the first is there. In each step all warps meet, and the products of each
 ///   stand behind its copies: these go through the data path before the reads of shared memory do.
-fn loop_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, loads: &SideLoads) -> f64 {
-    let (arch, latency) = (kernel.arch, kernel.arch.load_latency_cycles.value);
-    let (steps, fetch) = (steps(kernel, shape), step_fetch(kernel, shape));
-    let lines = kernel.counts.load_lines / kernel.tiles() / steps;
-    let issued = issue_cycles(kernel, shape, loads.instructions / DEPENDENT_ISSUE);
-    let reads = wavefronts(kernel, shape) * (shape.k_tile / shape.k_slices) as f64;
-    let step = |issued: f64, passes: f64| step_cycles(kernel, shape, (issued, passes));
+fn loop_cycles(counted: &CountedKernel<'_>, shape: &ContractionShape, loads: &SideLoads) -> f64 {
+    let (arch, latency) = (counted.arch, counted.arch.load_latency_cycles.value);
+    let (steps, fetch) = (steps(counted, shape), step_fetch(counted, shape));
+    let lines = counted.counts.load_lines / counted.tiles() / steps;
+    let issued = issue_cycles(counted, shape, loads.instructions / DEPENDENT_ISSUE);
+    let reads = wavefronts(counted, shape) * (shape.k_tile / shape.k_slices) as f64;
+    let step = |issued: f64, passes: f64| step_cycles(counted, shape, (issued, passes));
     let found = loads.named + loads.decoded + loads.evaluated;
     let together = if shape.fetching_slices() > 1 { 0.0 } else { BARRIER_CYCLES };
     let meeting = arch.shared_latency_cycles.value + together;
@@ -210,8 +211,8 @@ fn loop_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, loads: &SideLoads)
 /// Loads from memory that a thread waits for one after another behind its sums: one for all that is the same for a row or a
 /// column. A stage that reads other places for other rows and columns loads a run of a row's columns at once, and no load passes
 /// a store before it. Where columns are no runs, what one stage stores stands between the loads of two.
-fn waits_behind_sums(kernel: &Kernel<'_>, (shape, finish): (&ContractionShape, Finish)) -> f64 {
-    let (body, tile) = (kernel.body, &kernel.params.tile);
+fn waits_behind_sums(counted: &CountedKernel<'_>, (shape, finish): (&ContractionShape, Finish)) -> f64 {
+    let (body, tile) = (counted.kernel.body(), counted.kernel.tile());
     let contraction = Contraction::of(body).expect("the template is only chosen for contractions");
     let of_class = |class| contraction.tile_axes(body, class);
     let (rows, columns) = (of_class(AxisClass::Row), of_class(AxisClass::Column));
@@ -260,8 +261,9 @@ struct SideLoads {
 }
 
 impl SideLoads {
-    fn new(kernel: &Kernel<'_>, shape: &ContractionShape) -> Self {
-        let (body, params, latency) = (kernel.body, kernel.params, kernel.arch.load_latency_cycles.value);
+    fn new(counted: &CountedKernel<'_>, shape: &ContractionShape) -> Self {
+        let (body, params, latency) =
+            (counted.kernel.body(), counted.kernel.params(), counted.arch.load_latency_cycles.value);
         let contraction = Contraction::of(body).expect("the template is only chosen for contractions");
         let expr = &body.stages[0].expr;
         let epilogue = expr.epilogue.iter().map(arithmetic);
@@ -314,7 +316,7 @@ impl SideLoads {
             found.first += trips * fixed * (latency - NEAR_CYCLES);
             let in_turn = if branching(factor) > 0.0 { trips * width } else { 1.0 };
             found.evaluated += DEPENDENT_CYCLES * computed * in_turn;
-            found.places += place_instructions(kernel, class, side.elements());
+            found.places += place_instructions(counted, class, side.elements());
         }
         found
     }
@@ -322,10 +324,10 @@ impl SideLoads {
 
 /// Instructions that find the places of so many rows, or columns, of the tile. Where the tile lies along several of their
 /// axes, all but one take a division for each.
-fn place_instructions(kernel: &Kernel<'_>, class: AxisClass, count: usize) -> f64 {
-    let contraction = Contraction::of(kernel.body).expect("the template is only chosen for contractions");
-    let axes = contraction.tile_axes(kernel.body, class);
-    let long = axes.into_iter().filter(|axis| kernel.params.tile[*axis] > 1).count();
+fn place_instructions(counted: &CountedKernel<'_>, class: AxisClass, count: usize) -> f64 {
+    let contraction = Contraction::of(counted.kernel.body()).expect("the template is only chosen for contractions");
+    let axes = contraction.tile_axes(counted.kernel.body(), class);
+    let long = axes.into_iter().filter(|axis| counted.kernel.tile()[*axis] > 1).count();
     NUMBER_INSTRUCTIONS + count as f64 * (PLACE_INSTRUCTIONS + long.saturating_sub(1) as f64 * DIVISION_INSTRUCTIONS)
 }
 
@@ -361,17 +363,17 @@ fn named(expr: &TensorExpr, scalar: &Scalar) -> (f64, f64) {
 }
 
 /// Cycles in which the schedulers issue so many instructions of every thread.
-fn issue_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, instructions: f64) -> f64 {
-    instructions * shape.block_size().threads() as f64 / kernel.rates().lanes
+fn issue_cycles(counted: &CountedKernel<'_>, shape: &ContractionShape, instructions: f64) -> f64 {
+    instructions * shape.block_size().threads() as f64 / counted.rates().lanes
 }
 
-fn steps(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
-    (reduced(&kernel.body.stages[0].expr) / shape.k_tile as f64).ceil().max(1.0)
+fn steps(counted: &CountedKernel<'_>, shape: &ContractionShape) -> f64 {
+    (reduced(&counted.kernel.body().stages[0].expr) / shape.k_tile as f64).ceil().max(1.0)
 }
 
 /// Cycles in which both factors of one step arrive, the latency left out.
-fn step_fetch(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
-    kernel.transfer(kernel.counts.load_sectors) / steps(kernel, shape)
+fn step_fetch(counted: &CountedKernel<'_>, shape: &ContractionShape) -> f64 {
+    counted.transfer(counted.counts.load_sectors) / steps(counted, shape)
 }
 
 /// Cycles of the products of one step, with what is issued beside them and the passes through the data path meanwhile.
@@ -380,31 +382,31 @@ fn step_fetch(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
 /// data path's passes that they do not hide, which grows with the share of the time that the path is busy. Where all
 /// passes take longest, they count instead. The path takes loads and stores of shared memory, and the lines of global
 /// loads.
-fn step_cycles(kernel: &Kernel<'_>, shape: &ContractionShape, (beside, passes): (f64, f64)) -> f64 {
+fn step_cycles(counted: &CountedKernel<'_>, shape: &ContractionShape, (beside, passes): (f64, f64)) -> f64 {
     let threads = shape.block_size().threads();
     let points = shape.k_tile / shape.k_slices;
     let products = (shape.rows * shape.columns * points) as f64;
     let reads = shape.rows / shape.row_width() + shape.columns / shape.column_width;
     let loads = (reads * points) as f64;
-    let issue = issue_cycles(kernel, shape, products + loads) + beside;
-    let multiply_adds = products * threads as f64 / kernel.rates().multiply_adds_per_cycle;
+    let issue = issue_cycles(counted, shape, products + loads) + beside;
+    let multiply_adds = products * threads as f64 / counted.rates().multiply_adds_per_cycle;
     let busy = multiply_adds.max(issue);
     (busy + EXPOSED_PASSES * passes * passes / busy).max(passes)
 }
 
 /// Cycles in which the sums of all slices are added: half of the threads store theirs, and the others load, add and store
 /// these; then each loads what it finishes. All meet twice.
-fn adding_cycles(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
+fn adding_cycles(counted: &CountedKernel<'_>, shape: &ContractionShape) -> f64 {
     if shape.k_slices == 1 {
         return 0.0;
     }
     let moved = 2.0 * (shape.rows * shape.columns) as f64;
     let passes = moved * shape.block_size().warps() as f64;
-    let meeting = 2.0 * (kernel.arch.shared_latency_cycles.value + BARRIER_CYCLES);
-    passes.max(issue_cycles(kernel, shape, 1.5 * moved) / DEPENDENT_ISSUE) + meeting
+    let meeting = 2.0 * (counted.arch.shared_latency_cycles.value + BARRIER_CYCLES);
+    passes.max(issue_cycles(counted, shape, 1.5 * moved) / DEPENDENT_ISSUE) + meeting
 }
 
 /// Wavefronts of a block's reads from shared memory a point of the reduction.
-fn wavefronts(kernel: &Kernel<'_>, shape: &ContractionShape) -> f64 {
-    (shape.block_size().warps() * (shape.rows + shape.columns)) as f64 * kernel.counts.conflict_degree()
+fn wavefronts(counted: &CountedKernel<'_>, shape: &ContractionShape) -> f64 {
+    (shape.block_size().warps() * (shape.rows + shape.columns)) as f64 * counted.counts.conflict_degree()
 }

@@ -13,12 +13,12 @@ use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, element_
 use crate::cost::counts::tiles::{PlaceInBox, Tiles, set};
 use crate::cost::counts::{KernelCounts, Sampling};
 use warpweave_plan::body::{GroupBody, StageSource};
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::shared_memory::{SharedWidth, conflict_degree};
 use warpweave_plan::template::contraction::column_runs::ColumnRuns;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
 use warpweave_plan::template::contraction::tile_load::SideLoad;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
-use warpweave_plan::template::tile::ScheduleParams;
 
 /// Counts that several shapes share.
 type Known<K> = FxHashMap<K, KernelCounts>;
@@ -81,27 +81,22 @@ impl<'b> ContractionModel<'b> {
     }
 
     /// What the products of all tiles take alone: a part of what the kernel does, and quickly counted.
-    pub fn products(&self, params: &ScheduleParams, shape: &ContractionShape) -> KernelCounts {
-        self.products_of_tile(shape) * params.tiles(self.body) as f64
+    pub fn products(&self, kernel: &Kernel, shape: &ContractionShape) -> KernelCounts {
+        self.products_of_tile(shape) * kernel.tiles() as f64
     }
 
     /// What the kernel with this shape does, over all tiles.
-    pub fn counts(&self, params: &ScheduleParams, shape: ContractionShape, sampling: Sampling) -> KernelCounts {
-        self.before_epilogue(params, &shape, sampling) + self.after_reduction(params, &shape, sampling)
+    pub fn counts(&self, kernel: &Kernel, shape: ContractionShape, sampling: Sampling) -> KernelCounts {
+        self.before_epilogue(kernel, &shape, sampling) + self.after_reduction(kernel, &shape, sampling)
     }
 
     /// What the products of all tiles take, and bringing their factors.
-    pub fn before_epilogue(
-        &self,
-        params: &ScheduleParams,
-        shape: &ContractionShape,
-        sampling: Sampling,
-    ) -> KernelCounts {
-        let tiles = Tiles::new(self.body, params);
+    pub fn before_epilogue(&self, kernel: &Kernel, shape: &ContractionShape, sampling: Sampling) -> KernelCounts {
+        let tiles = Tiles::new(kernel);
         let mut counts = self.products_of_tile(shape) * tiles.count() as f64;
         for (class, (factor, axes)) in SIDES.into_iter().zip(self.factors.iter().zip(&self.axes)) {
-            let tile: Vec<usize> = axes.iter().map(|&axis| params.tile[axis]).collect();
-            let side = self.side(class, shape, params, &tile);
+            let tile: Vec<usize> = axes.iter().map(|&axis| kernel.tile()[axis]).collect();
+            let side = self.side(class, shape, kernel, &tile);
             let key = (class, side, tile);
             let known = self.fetched.borrow().get(&key).copied();
             let of_tile = known.unwrap_or_else(|| self.fetches(&tiles, &side, factor, axes, sampling));
@@ -112,17 +107,12 @@ impl<'b> ContractionModel<'b> {
     }
 
     /// What follows the reduction, over all tiles.
-    pub fn after_reduction(
-        &self,
-        params: &ScheduleParams,
-        shape: &ContractionShape,
-        sampling: Sampling,
-    ) -> KernelCounts {
-        let tiles = Tiles::new(self.body, params);
-        let key = (ContractionShape { k_tile: 0, pipeline: Pipeline::Unpipelined, ..*shape }, params.tile.clone());
+    pub fn after_reduction(&self, kernel: &Kernel, shape: &ContractionShape, sampling: Sampling) -> KernelCounts {
+        let tiles = Tiles::new(kernel);
+        let key = (ContractionShape { k_tile: 0, pipeline: Pipeline::Unpipelined, ..*shape }, kernel.tile().to_vec());
         let known = self.finished.borrow().get(&key).copied();
         let new = || {
-            let runs = ColumnRuns::of(self.body, &self.contraction, shape, &params.tile);
+            let runs = ColumnRuns::of(self.body, &self.contraction, shape, kernel.tile());
             self.epilogue(&tiles, (shape, runs), sampling)
         };
         let of_tile = known.unwrap_or_else(new);
@@ -130,10 +120,10 @@ impl<'b> ContractionModel<'b> {
         of_tile * tiles.count() as f64
     }
 
-    fn side(&self, class: AxisClass, shape: &ContractionShape, params: &ScheduleParams, tile: &[usize]) -> SideLoad {
+    fn side(&self, class: AxisClass, shape: &ContractionShape, kernel: &Kernel, tile: &[usize]) -> SideLoad {
         let copies = matches!(shape.pipeline, Pipeline::Asynchronous { .. });
         let key = (class, tile.to_vec(), shape.length(class), shape.k_tile, shape.fetching_slices(), copies);
-        let new = || SideLoad::new(self.body, &self.contraction, class, shape, &params.tile);
+        let new = || SideLoad::new(self.body, &self.contraction, class, shape, kernel.tile());
         *self.sides.borrow_mut().entry(key).or_insert_with(new)
     }
 

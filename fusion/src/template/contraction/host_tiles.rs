@@ -1,7 +1,10 @@
 //! Tiles of contractions on the host, and what they take.
 
+use std::sync::Arc;
+
 use warpweave_graph::expr::{ReadId, Scalar};
 use warpweave_plan::body::{GroupBody, StageSource};
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::contraction::tile_load::plain_read;
@@ -17,7 +20,7 @@ const ROWS: [usize; 6] = [1, 24, 48, 96, 192, 384];
 const COLUMNS: [usize; 7] = [1, 32, 64, 96, 128, 224, 448];
 
 /// The tiles that a processor's thread may take of a contraction, beside those of blocks of a GPU.
-pub(crate) fn host_tiles(body: &GroupBody, arch: &CpuArch) -> Vec<ScheduleParams> {
+pub(crate) fn host_tiles(body: &Arc<GroupBody>, arch: &CpuArch) -> Vec<Kernel> {
     let Some(contraction) = Contraction::on_processors(body).filter(|_| body.staged.is_empty()) else {
         return Vec::new();
     };
@@ -37,11 +40,13 @@ pub(crate) fn host_tiles(body: &GroupBody, arch: &CpuArch) -> Vec<ScheduleParams
         }
     }
     let template = Template::Contraction(ContractionShape::square(4, 4));
-    tiles.into_iter().map(|tile| ScheduleParams { template, tile }).collect()
+    let of_tile = |tile| Kernel::unchecked(Arc::clone(body), ScheduleParams { template, tile });
+    tiles.into_iter().map(of_tile).collect()
 }
 
 /// Microseconds of a tile on the host: panels are packed and multiplied, then the stages that follow are evaluated.
-pub(crate) fn host_microseconds(body: &GroupBody, params: &ScheduleParams, processor: Processor<'_>) -> f64 {
+pub(crate) fn host_microseconds(kernel: &Kernel, processor: Processor<'_>) -> f64 {
+    let body = kernel.body();
     let arch = processor.arch;
     let Some(contraction) = Contraction::on_processors(body) else { return f64::INFINITY };
     let lead = &body.stages[0].expr;
@@ -49,7 +54,7 @@ pub(crate) fn host_microseconds(body: &GroupBody, params: &ScheduleParams, proce
     let extents = body.tile_extents();
     let side = |class: AxisClass| -> usize {
         let axes = contraction.tile_axes(body, class);
-        axes.into_iter().map(|axis| params.tile[axis].min(extents[axis])).product()
+        axes.into_iter().map(|axis| kernel.tile()[axis].min(extents[axis])).product()
     };
     let batches = side(AxisClass::Batch) as f64;
     let sides = [side(AxisClass::Row), side(AxisClass::Column)];

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use warpweave_graph::program::TensorProgram;
 
-use crate::cost::KernelCost;
+use crate::cost::{KernelCost, PricedKernel};
 use crate::partition::search::{FusionGroup, Partition};
 use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::Contraction;
@@ -22,18 +22,18 @@ pub fn limit_shapes(
     if shapes.len() <= limit {
         return partition;
     }
-    let options = |group: &FusionGroup| -> Option<Vec<(f64, ScheduleParams)>> {
+    let options = |group: &FusionGroup| -> Option<Vec<PricedKernel>> {
         let own = shape(group)?;
-        let contraction = Contraction::of(&group.body)?;
+        let contraction = Contraction::of(group.kernel.body())?;
         Some(shapes.iter().map(|&shape| cheapest(program, group, &contraction, own, shape, cost)).collect())
     };
-    let priced: Vec<Option<Vec<(f64, ScheduleParams)>>> = partition.groups.par_iter().map(options).collect();
+    let priced: Vec<Option<Vec<PricedKernel>>> = partition.groups.par_iter().map(options).collect();
     let chosen = choose(&priced, shapes.len(), limit);
     for (group, options) in partition.groups.iter_mut().zip(priced) {
         let Some(mut options) = options else { continue };
-        let best = chosen.iter().copied().min_by(|a, b| options[*a].0.total_cmp(&options[*b].0));
-        let (microseconds, params) = options.swap_remove(best.expect("a shape is chosen"));
-        (group.microseconds, group.params) = (microseconds, params);
+        let best = chosen.iter().copied().min_by(|a, b| PricedKernel::by_price(&options[*a], &options[*b]));
+        let PricedKernel { kernel, microseconds } = options.swap_remove(best.expect("a shape is chosen"));
+        (group.microseconds, group.kernel) = (microseconds, kernel);
     }
     partition
 }
@@ -47,7 +47,7 @@ pub fn shapes(partition: &Partition) -> Vec<ContractionShape> {
 }
 
 fn shape(group: &FusionGroup) -> Option<ContractionShape> {
-    match group.params.template {
+    match *group.kernel.template() {
         Template::Contraction(shape) => Some(shape),
         Template::Pointwise(_)
         | Template::Row(_)
@@ -70,35 +70,35 @@ fn cheapest(
     own: ContractionShape,
     shape: ContractionShape,
     cost: &dyn KernelCost,
-) -> (f64, ScheduleParams) {
+) -> PricedKernel {
     if whole(own) == shape {
-        return (group.microseconds, group.params.clone());
+        return PricedKernel { kernel: group.kernel.clone(), microseconds: group.microseconds };
     }
     let under = |parts: usize, tile: Vec<usize>| {
         let shape = ContractionShape { split_k: parts, ..shape };
         let params = ScheduleParams { template: Template::Contraction(shape), tile };
-        (cost.microseconds(program, &group.body, &params), params)
+        cost.price(program, group.kernel.with_params(params))
     };
-    let tiles = shape.tiles(&group.body, contraction);
+    let tiles = shape.tiles(group.kernel.body(), contraction);
     let priced = [1, own.split_k].into_iter().flat_map(|parts| tiles.iter().map(move |tile| (parts, tile.clone())));
-    let cheapest = priced.map(|(parts, tile)| under(parts, tile)).min_by(|a, b| a.0.total_cmp(&b.0));
+    let cheapest = PricedKernel::cheapest(priced.map(|(parts, tile)| under(parts, tile)));
     cheapest.expect("a shape has a tile")
 }
 
 /// Numbers of shapes, each the one that lowers the sum of the groups' cheapest costs most.
-fn choose(priced: &[Option<Vec<(f64, ScheduleParams)>>], shapes: usize, limit: usize) -> Vec<usize> {
+fn choose(priced: &[Option<Vec<PricedKernel>>], shapes: usize, limit: usize) -> Vec<usize> {
     let mut chosen: Vec<usize> = Vec::new();
     let mut cheapest: Vec<f64> = priced.iter().flatten().map(|_| f64::INFINITY).collect();
     while chosen.len() < limit {
         let total = |shape: usize| -> f64 {
             let with = priced.iter().flatten().zip(&cheapest);
-            with.map(|(options, known)| options[shape].0.min(*known)).sum()
+            with.map(|(options, known)| options[shape].microseconds.min(*known)).sum()
         };
         let next = (0..shapes).filter(|shape| !chosen.contains(shape)).min_by(|a, b| total(*a).total_cmp(&total(*b)));
         let Some(next) = next else { break };
         chosen.push(next);
         for (known, options) in cheapest.iter_mut().zip(priced.iter().flatten()) {
-            *known = known.min(options[next].0);
+            *known = known.min(options[next].microseconds);
         }
     }
     chosen

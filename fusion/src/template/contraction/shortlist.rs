@@ -7,51 +7,53 @@ use crate::template::candidates::{contraction_shapes, simple_candidates};
 use crate::template::contraction::counts::ContractionModel;
 use crate::tuning::SearchTuning;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 use warpweave_plan::body::GroupBody;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::tile::ScheduleParams;
 
-/// Parameters to be priced for a body, with what their kernels do; never empty.
-pub fn shortlist(body: &GroupBody, arch: &GpuArch) -> Vec<(ScheduleParams, KernelCounts)> {
-    let simple = simple_candidates(body).into_iter().map(|params| {
-        let counts = crate::template::kernel_counts(body, &params, Sampling::COARSE);
-        (params, counts)
+/// Kernels to be priced for a body, with what they do; never empty.
+pub fn shortlist(body: &Arc<GroupBody>, arch: &GpuArch) -> Vec<(Kernel, KernelCounts)> {
+    let simple = simple_candidates(body).into_iter().map(|kernel| {
+        let counts = crate::template::kernel_counts(&kernel, Sampling::COARSE);
+        (kernel, counts)
     });
-    let mut found: Vec<(ScheduleParams, KernelCounts)> = simple.collect();
+    let mut found: Vec<(Kernel, KernelCounts)> = simple.collect();
     if let Some(contraction) = Contraction::of(body) {
         found.extend(contractions(body, &contraction, arch));
     }
     found
 }
 
-/// The bound of a shape by its products alone, its parameters, and the shape.
-type Candidate = (f64, ScheduleParams, ContractionShape);
+/// The bound of a kernel by its products alone, the kernel, and its shape.
+type Candidate = (f64, Kernel, ContractionShape);
 
 /// The shapes with the largest bounds, in the order of the rules; with those that the bound does not tell apart from the
 /// last of them.
-fn contractions(body: &GroupBody, contraction: &Contraction, arch: &GpuArch) -> Vec<(ScheduleParams, KernelCounts)> {
+fn contractions(body: &Arc<GroupBody>, contraction: &Contraction, arch: &GpuArch) -> Vec<(Kernel, KernelCounts)> {
     let model = ContractionModel::new(body);
     let bound = bound_on(body, arch);
     best(&model, &candidates(body, contraction, &model, &bound), &bound)
 }
 
 /// The share of the device's peak that a kernel with these counts reaches at most.
-fn bound_on(body: &GroupBody, arch: &GpuArch) -> impl Fn(&ScheduleParams, &ContractionShape, &KernelCounts) -> f64 {
+fn bound_on(body: &GroupBody, arch: &GpuArch) -> impl Fn(&Kernel, &ContractionShape, &KernelCounts) -> f64 {
     let useful = body.operations() as f64;
-    move |params, shape, counts| {
-        let device = (arch, &arch.rates_of(body, params));
-        counted_bound(counts, useful, params.tiles(body), overlap(shape.pipeline), device).fraction
+    move |kernel, shape, counts| {
+        let device = (arch, &arch.rates_of(kernel));
+        counted_bound(counts, useful, kernel.tiles(), overlap(shape.pipeline), device).fraction
     }
 }
 
 /// The candidates: all shapes that the rules allow, with the bounds of their products.
 fn candidates(
-    body: &GroupBody,
+    body: &Arc<GroupBody>,
     contraction: &Contraction,
     model: &ContractionModel<'_>,
-    bound: &impl Fn(&ScheduleParams, &ContractionShape, &KernelCounts) -> f64,
+    bound: &impl Fn(&Kernel, &ContractionShape, &KernelCounts) -> f64,
 ) -> Vec<Candidate> {
     let mut tiles: FxHashMap<[usize; 2], Vec<Vec<usize>>> = FxHashMap::default();
     let with_limits = |shape: ContractionShape| {
@@ -59,7 +61,8 @@ fn candidates(
         let tiles = tiles.entry(lengths).or_insert_with(|| shape.tiles(body, contraction));
         let with_limit = |tile: Vec<usize>| {
             let params = ScheduleParams { template: Template::Contraction(shape), tile };
-            (bound(&params, &shape, &model.products(&params, &shape)), params, shape)
+            let kernel = Kernel::unchecked(Arc::clone(body), params);
+            (bound(&kernel, &shape, &model.products(&kernel, &shape)), kernel, shape)
         };
         tiles.iter().cloned().map(with_limit).collect::<Vec<_>>()
     };
@@ -73,8 +76,8 @@ fn candidates(
 fn best(
     model: &ContractionModel<'_>,
     candidates: &[Candidate],
-    bound: &impl Fn(&ScheduleParams, &ContractionShape, &KernelCounts) -> f64,
-) -> Vec<(ScheduleParams, KernelCounts)> {
+    bound: &impl Fn(&Kernel, &ContractionShape, &KernelCounts) -> f64,
+) -> Vec<(Kernel, KernelCounts)> {
     let tuning = &SearchTuning::DEFAULT.partition;
     let kept = ((candidates.len() as f64 * tuning.shortlist_share).ceil() as usize)
         .clamp(tuning.shortest_list, tuning.longest_list);
@@ -83,17 +86,17 @@ fn best(
     // Best first, and in the order of the rules among equals.
     let mut scored: Vec<(f64, usize, KernelCounts)> = Vec::new();
     for number in order {
-        let (limit, params, shape) = &candidates[number];
+        let (limit, kernel, shape) = &candidates[number];
         let least = scored.get(kept - 1).map_or(0.0, |last| last.0);
         if *limit < least {
             break;
         }
-        let before = model.before_epilogue(params, shape, Sampling::COARSE);
-        if bound(params, shape, &before) < least {
+        let before = model.before_epilogue(kernel, shape, Sampling::COARSE);
+        if bound(kernel, shape, &before) < least {
             continue;
         }
-        let counts = before + model.after_reduction(params, shape, Sampling::COARSE);
-        let fraction = bound(params, shape, &counts);
+        let counts = before + model.after_reduction(kernel, shape, Sampling::COARSE);
+        let fraction = bound(kernel, shape, &counts);
         let better =
             |other: &(f64, usize, KernelCounts)| other.0.total_cmp(&fraction).then(number.cmp(&other.1)).is_gt();
         let place = scored.partition_point(better);
@@ -130,27 +133,27 @@ mod tests {
     fn prunes_before_counting_stores() {
         let program = parse(PRODUCT, &Tensors::new()).expect("a program");
         let all = BTreeSet::from([StatementId::from_index(0)]);
-        let body = build(&program, &Uses::new(&program), &all).expect("a body");
+        let body = Arc::new(build(&program, &Uses::new(&program), &all).expect("a body"));
         let contraction = Contraction::of(&body).expect("a contraction");
         let (arch, model) = (GpuArch::h200(), ContractionModel::new(&body));
         let bound = bound_on(&body, &arch);
         let (to_fetches, to_stores) = (Cell::new(0), Cell::new(0));
-        let counted = |params: &ScheduleParams, shape: &ContractionShape, counts: &KernelCounts| {
+        let counted = |kernel: &Kernel, shape: &ContractionShape, counts: &KernelCounts| {
             let followed = if counts.store_sectors > 0.0 { &to_stores } else { &to_fetches };
             followed.set(followed.get() + 1);
-            bound(params, shape, counts)
+            bound(kernel, shape, counts)
         };
         let candidates = candidates(&body, &contraction, &model, &bound);
         let found = best(&model, &candidates, &counted);
         assert!(to_stores.get() < to_fetches.get(), "{} of {}", to_stores.get(), to_fetches.get());
 
-        let whole = |(_, params, shape): &Candidate| {
-            let counts = model.counts(params, *shape, Sampling::COARSE);
-            (bound(params, shape, &counts), params.clone(), counts)
+        let whole = |(_, kernel, shape): &Candidate| {
+            let counts = model.counts(kernel, *shape, Sampling::COARSE);
+            (bound(kernel, shape, &counts), kernel.clone(), counts)
         };
-        let mut whole: Vec<(f64, ScheduleParams, KernelCounts)> = candidates.iter().map(whole).collect();
+        let mut whole: Vec<(f64, Kernel, KernelCounts)> = candidates.iter().map(whole).collect();
         whole.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let expected = whole.into_iter().take(found.len()).map(|(_, params, counts)| (params, counts));
+        let expected = whole.into_iter().take(found.len()).map(|(_, kernel, counts)| (kernel, counts));
         assert!(found.into_iter().eq(expected), "no shape with a larger bound is left out");
     }
 }

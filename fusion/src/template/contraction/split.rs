@@ -6,6 +6,8 @@
 
 use crate::tuning::SearchTuning;
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::pointwise::Pointwise;
 use warpweave_plan::template::pointwise::rules::takes_runs;
 
@@ -21,6 +23,7 @@ use crate::partition::search::{FusionGroup, Partition};
 use warpweave_plan::body::{GroupBody, Stage, StageOutput, StageSource};
 use warpweave_plan::plan::EdgeKind;
 use warpweave_plan::template::Template;
+use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::rules::Rules;
 use warpweave_plan::template::tile::ScheduleParams;
@@ -29,9 +32,9 @@ use warpweave_plan::template::tile::ScheduleParams;
 #[derive(Clone, PartialEq, Debug)]
 pub struct SplitBodies {
     /// The parts of the sum, `[part, tile axes…]`.
-    pub parts: GroupBody,
+    pub parts: Arc<GroupBody>,
     /// Their sum, and what follows it.
-    pub sum: GroupBody,
+    pub sum: Arc<GroupBody>,
     /// The parts' tensor.
     pub ty: TensorType,
 }
@@ -48,8 +51,8 @@ pub fn split(body: &GroupBody, count: usize, parts: TensorId) -> Option<SplitBod
     let axis = lead.reduced().find(|axis| lead.axes[*axis].extent.is_multiple_of(count))?;
     let ty = TensorType::new(accumulate, [&[count], &body.tile_extents()[..]].concat());
     (free && accumulate == ElementType::F32 && count > 1).then(|| SplitBodies {
-        parts: parts_of(body, axis, count, parts),
-        sum: sum_of(body, &ty, parts),
+        parts: parts_of(body, axis, count, parts).into(),
+        sum: sum_of(body, &ty, parts).into(),
         ty,
     })
 }
@@ -148,13 +151,27 @@ fn without_unused(expr: &TensorExpr) -> TensorExpr {
     }
 }
 
-/// The parameters of both parts of a split group.
-pub fn split_params(params: &ScheduleParams, bodies: &SplitBodies) -> Option<[ScheduleParams; 2]> {
-    let Template::Contraction(shape) = params.template else { return None };
-    let template =
-        Template::Contraction(warpweave_plan::template::contraction::shape::ContractionShape { split_k: 1, ..shape });
-    let parts = ScheduleParams { template, tile: [&[1], &params.tile[..]].concat() };
-    Some([parts, sum_params(&bodies.sum)])
+/// The two kernels of a split group.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SplitKernels {
+    /// What they compute.
+    pub bodies: SplitBodies,
+    /// Computes the parts of the sum.
+    pub parts: Kernel,
+    /// Adds them up.
+    pub sum: Kernel,
+}
+
+impl SplitBodies {
+    /// The kernels under the parameters of the whole; `None` unless it is a contraction.
+    pub fn kernels(self, whole: &Kernel) -> Option<SplitKernels> {
+        let Template::Contraction(shape) = *whole.template() else { return None };
+        let template = Template::Contraction(ContractionShape { split_k: 1, ..shape });
+        let params = ScheduleParams { template, tile: [&[1], whole.tile()].concat() };
+        let parts = Kernel::unchecked(Arc::clone(&self.parts), params);
+        let sum = Kernel::unchecked(Arc::clone(&self.sum), sum_params(&self.sum));
+        Some(SplitKernels { bodies: self, parts, sum })
+    }
 }
 
 /// The parameters of a sum of parts: a thread adds neighbours that are fetched and stored at once, where rows divide so. Parts
@@ -187,30 +204,20 @@ pub struct Expanded {
     pub parts: BTreeSet<TensorId>,
 }
 
-/// Both bodies of a group in parts with their parameters, `parts` between them; `None` for groups in one part.
-pub fn split_group(
-    body: &GroupBody,
-    params: &ScheduleParams,
-    parts: TensorId,
-) -> Option<(SplitBodies, [ScheduleParams; 2])> {
-    let count = params.parts();
-    let bodies = if count > 1 { split(body, count, parts) } else { None }?;
-    let params = split_params(params, &bodies)?;
-    Some((bodies, params))
+/// Both kernels of a contraction in parts, `parts` between them; `None` in one part.
+pub fn split_kernel(kernel: &Kernel, parts: TensorId) -> Option<SplitKernels> {
+    let count = kernel.parts();
+    if count > 1 { split(kernel.body(), count, parts)?.kernels(kernel) } else { None }
 }
 
-/// Parameters of a contraction's group in twice as many parts, `parts` between its bodies. `None` where it has as many
+/// A contraction's kernel in twice as many parts, `parts` between its bodies. `None` where it has as many
 /// as there may be, or no reduced axis divides into parts of a worthwhile length.
-pub fn in_twice_the_parts(group: &FusionGroup, parts: TensorId) -> Option<ScheduleParams> {
-    let Template::Contraction(shape) = group.params.template else { return None };
+pub fn in_twice_the_parts(kernel: &Kernel, parts: TensorId) -> Option<Kernel> {
+    let Template::Contraction(shape) = *kernel.template() else { return None };
     let count = SearchTuning::DEFAULT.partition.splits.into_iter().find(|count| *count == 2 * shape.split_k)?;
-    let template = Template::Contraction(warpweave_plan::template::contraction::shape::ContractionShape {
-        split_k: count,
-        ..shape
-    });
-    let is_long = reduced_points(&group.body) >= SearchTuning::DEFAULT.partition.shortest_part * count;
-    (is_long && split(&group.body, count, parts).is_some())
-        .then(|| ScheduleParams { template, tile: group.params.tile.clone() })
+    let template = Template::Contraction(ContractionShape { split_k: count, ..shape });
+    let is_long = reduced_points(kernel.body()) >= SearchTuning::DEFAULT.partition.shortest_part * count;
+    (is_long && split(kernel.body(), count, parts).is_some()).then(|| kernel.with_template(template))
 }
 
 /// Makes two groups of every split group, which exchange parts in this way.
@@ -234,22 +241,22 @@ pub fn expand(
     for (position, group) in partition.groups.iter().enumerate() {
         origins.push(position);
         let tensor = TensorId::from_index(program.tensors.len());
-        let Some((bodies, [parts, sum])) = split_group(&group.body, &group.params, tensor) else {
-            groups.push(FusionGroup { params: group.params.clone().in_one_part(), ..group.clone() });
+        let Some(SplitKernels { bodies, parts, sum }) = split_kernel(&group.kernel, tensor) else {
+            groups.push(FusionGroup { kernel: group.kernel.in_one_part(), ..group.clone() });
             continue;
         };
-        let of_output = program.tensors[group.body.outputs[0]].source.clone();
+        let of_output = program.tensors[group.kernel.body().outputs[0]].source.clone();
         let strides = bodies.ty.shape.strides().to_vec();
         program.tensors.push(warpweave_graph::program::TensorDefinition { ty: bodies.ty, source: of_output });
         layouts.push(Layout { root: tensor, offset: 0, strides });
         temporary.insert(tensor);
         origins.push(position);
-        groups.push(FusionGroup { body: bodies.parts.into(), params: parts, ..group.clone() });
+        groups.push(FusionGroup { kernel: parts, ..group.clone() });
         let sum = match edge {
             EdgeKind::Counter => sum,
-            EdgeKind::Tagged => pointwise(&bodies.sum, Pointwise::strided(1)),
+            EdgeKind::Tagged => sum.with_params(pointwise(&bodies.sum, Pointwise::strided(1))),
         };
-        groups.push(FusionGroup { body: bodies.sum.into(), params: sum, ..group.clone() });
+        groups.push(FusionGroup { kernel: sum, ..group.clone() });
     }
     Expanded { program, layouts, partition: Partition { groups }, origins, parts: temporary }
 }

@@ -11,7 +11,7 @@ use crate::cost::counts::evaluation::element_of_output;
 use crate::cost::cpu::Processor;
 use crate::cost::host::evaluated;
 use crate::cost::instructions::{BRANCHING_CYCLES, CHECK_CYCLES, DEPENDENT_CYCLES, NEAR_CYCLES};
-use crate::template::kernel::{Kernel, reduced};
+use crate::template::kernel::{CountedKernel, reduced};
 use crate::template::pointwise::computed::Computed;
 use crate::template::pointwise::counts::{kernel_counts, side_by_side};
 use crate::template::pricing::Pricing;
@@ -19,6 +19,7 @@ use crate::template::staged::cost::operand_bytes;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{IndirectIndex, TensorExpr};
 use warpweave_plan::body::{GroupBody, Stage};
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::named::named_places;
@@ -27,7 +28,6 @@ use warpweave_plan::template::pointwise::runs::{Runs, VECTOR};
 use warpweave_plan::template::pointwise::walk::Walk;
 use warpweave_plan::template::pointwise::{PointOrder, Pointwise};
 use warpweave_plan::template::rules::Rules;
-use warpweave_plan::template::tile::ScheduleParams;
 
 /// Cycles until a thread has its operands and knows its point.
 const ENTRY_CYCLES: f64 = 370.0;
@@ -63,10 +63,10 @@ struct WarpWork {
 }
 
 impl WarpWork {
-    fn of(own: Pointwise, kernel: &Kernel<'_>) -> Self {
-        let (body, counts) = (kernel.body, &kernel.counts);
-        let points = kernel.params.tile.iter().product::<usize>().max(1);
-        let sides = side_by_side(own, body, kernel.params);
+    fn of(own: Pointwise, counted: &CountedKernel<'_>) -> Self {
+        let (body, counts) = (counted.kernel.body(), &counted.counts);
+        let points = counted.kernel.tile().iter().product::<usize>().max(1);
+        let sides = side_by_side(own, counted.kernel);
         // A thread has the more neighbours the fewer threads have any, and points far apart once all threads have one.
         let all = own.block_size().threads();
         let (threads, each) = match own.order {
@@ -74,14 +74,14 @@ impl WarpWork {
             PointOrder::Strided => (points.min(all), points.div_ceil(all).min(own.per_thread)),
         };
         let warps = threads.div_ceil(WARP) as f64;
-        let a_warp = 1.0 / (kernel.tiles() * warps);
+        let a_warp = 1.0 / (counted.tiles() * warps);
         // Points one after another wait one after another.
         let (count, turns) = sides.map_or((1, each), |sides| (sides.count, 1));
         let trips = |expr: &TensorExpr| Walk::of(expr, count).trips() as f64;
         let reductions = body.stages.iter().filter(|stage| stage.expr.reducer.is_some());
         let rounds: f64 = reductions.map(|stage| trips(&stage.expr)).sum();
         let stores: usize = (0..body.stages.len()).map(|stage| stores(body, stage, each, sides)).sum();
-        let axes = kernel.params.tile.iter().filter(|extent| **extent > 1).count().saturating_sub(1);
+        let axes = counted.kernel.tile().iter().filter(|extent| **extent > 1).count().saturating_sub(1);
         let decoded = axes * if own.order == PointOrder::Run { 1 } else { each };
         let loading = KERNEL_INSTRUCTIONS
             + decoded as f64 * AXIS_INSTRUCTIONS
@@ -93,11 +93,11 @@ impl WarpWork {
             warps,
             loading,
             straight: instructions * each as f64 - branching + stores as f64 * STORE_INSTRUCTIONS,
-            interleaved: interleaved(own, kernel, sides) as f64,
+            interleaved: interleaved(own, counted, sides) as f64,
             branching,
             rounds: rounds.max(1.0) * turns as f64,
             named: named(body) * turns as f64,
-            named_anew: named(body) * if names_once(body, kernel.params) { 1.0 } else { turns as f64 },
+            named_anew: named(body) * if names_once(counted.kernel) { 1.0 } else { turns as f64 },
         }
     }
 
@@ -121,12 +121,12 @@ fn stores(body: &GroupBody, stage: usize, points: usize, sides: Option<Points>) 
 }
 
 /// Points of a thread that no branch parts: those of runs that all exist, and those far apart of a whole tile.
-fn interleaved(own: Pointwise, kernel: &Kernel<'_>, sides: Option<Points>) -> usize {
-    let tile = &kernel.params.tile;
+fn interleaved(own: Pointwise, counted: &CountedKernel<'_>, sides: Option<Points>) -> usize {
+    let tile = counted.kernel.tile();
     let is_full = || {
         let even = |(extent, tile): (usize, &usize)| extent.is_multiple_of(*tile);
         tile.iter().product::<usize>() == own.per_thread * own.block_size().threads()
-            && kernel.body.tile_extents().into_iter().zip(tile).all(even)
+            && counted.kernel.body().tile_extents().into_iter().zip(tile).all(even)
     };
     match sides {
         Some(Points { count, runs: Some(runs) }) if runs.is_even => count,
@@ -136,8 +136,9 @@ fn interleaved(own: Pointwise, kernel: &Kernel<'_>, sides: Option<Points>) -> us
 }
 
 /// Whether the elements that name places are the same along the axis where a tile's neighbours lie.
-fn names_once(body: &GroupBody, params: &ScheduleParams) -> bool {
-    let Some(along) = params.tile.iter().rposition(|extent| *extent > 1) else { return true };
+fn names_once(kernel: &Kernel) -> bool {
+    let body = kernel.body();
+    let Some(along) = kernel.tile().iter().rposition(|extent| *extent > 1) else { return true };
     body.stages.iter().all(|stage| {
         let mut once = true;
         stage.expr.visit_indices(&mut |index| {
@@ -165,8 +166,8 @@ fn named(body: &GroupBody) -> f64 {
 }
 
 impl Pricing for Pointwise {
-    fn counts(&self, body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> KernelCounts {
-        kernel_counts(*self, body, params, sampling)
+    fn counts(&self, kernel: &Kernel, sampling: Sampling) -> KernelCounts {
+        kernel_counts(*self, kernel, sampling)
     }
 
     /// A thread finds its point, and loads that wait for one another take a latency each. What follows is the slowest
@@ -174,33 +175,33 @@ impl Pricing for Pointwise {
     /// afterwards. The loads of all warps go through the first-level cache or come from the second while other warps
     /// wait. With a latency and what the last of them does afterwards they are a bound of their own. All tiles together
     /// are no faster than the second-level cache.
-    fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
-        let (arch, work) = (kernel.arch, WarpWork::of(*self, kernel));
+    fn tile_cycles(&self, counted: &CountedKernel<'_>) -> f64 {
+        let (arch, work) = (counted.arch, WarpWork::of(*self, counted));
         let latency = arch.load_latency_cycles.value;
         let issued = work.loading + work.straight + work.branching;
         let sharing = work.warps / arch.schedulers.value as f64;
-        let bytes = |sectors: f64| sectors / kernel.tiles() * arch.transaction_bytes.value as f64;
-        let loaded = bytes(kernel.counts.load_sectors).min(operand_bytes(kernel.body, kernel.params, &[], 1) as f64);
-        let passes = kernel.counts.load_lines / kernel.tiles();
+        let bytes = |sectors: f64| sectors / counted.tiles() * arch.transaction_bytes.value as f64;
+        let loaded = bytes(counted.counts.load_sectors).min(operand_bytes(counted.kernel, &[], 1) as f64);
+        let passes = counted.counts.load_lines / counted.tiles();
         let arrived = passes.max(arch.cycles_of_bytes(loaded, 1));
         let last = arrived + work.after() / work.rounds;
         let near = (work.named - work.named_anew) * NEAR_CYCLES;
         let places = work.named_anew * latency + near + work.named * CHECK_CYCLES;
         let own = (issued * sharing).max(work.alone()).max(arrived / work.warps + work.after());
         let alone = ENTRY_CYCLES + places + (work.rounds * latency + own).max(latency + last);
-        let tiles = kernel.params.tiles(kernel.body).max(1);
-        alone.max(arch.cycles_of_bytes(loaded + bytes(kernel.counts.store_sectors), tiles))
+        let tiles = counted.kernel.tiles().max(1);
+        alone.max(arch.cycles_of_bytes(loaded + bytes(counted.counts.store_sectors), tiles))
     }
 
-    fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {
-        let block = extents(&body.stages[stage].expr, &params.tile);
+    fn block_shape(&self, kernel: &Kernel, stage: usize) -> Option<BlockShape> {
+        let block = extents(&kernel.body().stages[stage].expr, kernel.tile());
         let mut thread = block.clone();
-        let axes: Vec<usize> = (0..body.tile_rank).collect();
-        thread[..body.tile_rank].copy_from_slice(&fill(&params.tile, &axes, self.per_thread));
+        let axes: Vec<usize> = (0..kernel.body().tile_rank).collect();
+        thread[..kernel.body().tile_rank].copy_from_slice(&fill(kernel.tile(), &axes, self.per_thread));
         Some(BlockShape { block, thread, level: OperandLevel::Registers })
     }
 
-    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams, processor: Processor<'_>) -> f64 {
-        evaluated(body, params, processor.arch)
+    fn host_microseconds(&self, kernel: &Kernel, processor: Processor<'_>) -> f64 {
+        evaluated(kernel, processor.arch)
     }
 }

@@ -9,29 +9,25 @@ use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, combinat
 use crate::cost::counts::tiles::{Tiles, set};
 use crate::cost::counts::{KernelCounts, Sampling};
 use crate::template::pointwise::fetched::FetchedStage;
-use warpweave_plan::body::{GroupBody, Stage};
+use warpweave_plan::body::Stage;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::named::named_places;
 use warpweave_plan::template::pointwise::Pointwise;
 use warpweave_plan::template::pointwise::fetches::Points;
 use warpweave_plan::template::pointwise::rules::names_places;
 use warpweave_plan::template::pointwise::runs::Runs;
 use warpweave_plan::template::staged::StagedBox;
-use warpweave_plan::template::tile::ScheduleParams;
 
 /// The counts of a pointwise kernel.
-pub(crate) fn kernel_counts(
-    own: Pointwise,
-    body: &GroupBody,
-    params: &ScheduleParams,
-    sampling: Sampling,
-) -> KernelCounts {
-    let Some(sides) = side_by_side(own, body, params) else {
-        return counts(body, params, &[], own.per_thread, sampling);
+pub(crate) fn kernel_counts(own: Pointwise, kernel: &Kernel, sampling: Sampling) -> KernelCounts {
+    let body = kernel.body();
+    let Some(sides) = side_by_side(own, kernel) else {
+        return counts(kernel, &[], own.per_thread, sampling);
     };
     let runs = sides.runs;
-    let tiles = Tiles::new(body, params);
-    let numbered = runs.map_or(params.tile.clone(), |runs| runs.grid(&params.tile));
-    let given = params.rules().block_size().warps() * if runs.is_some() { 1 } else { own.per_thread };
+    let tiles = Tiles::new(kernel);
+    let numbered = runs.map_or_else(|| kernel.tile().to_vec(), |runs| runs.grid(kernel.tile()));
+    let given = kernel.rules().block_size().warps() * if runs.is_some() { 1 } else { own.per_thread };
     let warps = given.min(warps_of(&numbered));
     let extents = body.tile_extents();
     let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
@@ -45,7 +41,7 @@ pub(crate) fn kernel_counts(
             let (picked, weight) = Sampling::picks(warps, sampling.warps);
             let inside = |at: &[i64], axis: usize, further: i64| {
                 let place = at[axis] + further;
-                place < extents[axis] as i64 && place < origin[axis] + params.tile[axis] as i64
+                place < extents[axis] as i64 && place < origin[axis] + kernel.tile()[axis] as i64
             };
             let exists = |at: &[i64], point: usize| runs.is_none_or(|runs| inside(at, runs.axis.index(), point as i64));
             for warp in picked {
@@ -60,11 +56,11 @@ pub(crate) fn kernel_counts(
 }
 
 /// The points that a thread computes side by side; `None` where it computes one after another.
-pub(crate) fn side_by_side(own: Pointwise, body: &GroupBody, params: &ScheduleParams) -> Option<Points> {
-    if let Some(runs) = Runs::of(own, body, params) {
+pub(crate) fn side_by_side(own: Pointwise, kernel: &Kernel) -> Option<Points> {
+    if let Some(runs) = Runs::of(own, kernel) {
         return Some(Points { count: runs.length, runs: Some(runs) });
     }
-    let one_by_one = !names_places(body) || own.per_thread > 1 && body.reductions().count() > 0;
+    let one_by_one = !names_places(kernel.body()) || own.per_thread > 1 && kernel.body().reductions().count() > 0;
     (!one_by_one).then_some(Points { count: 1, runs: None })
 }
 
@@ -94,15 +90,10 @@ fn place(
 }
 
 /// The counts of `per_thread` points a thread, one after another; staged values are in these boxes.
-pub(crate) fn counts(
-    body: &GroupBody,
-    params: &ScheduleParams,
-    boxes: &[StagedBox],
-    per_thread: usize,
-    sampling: Sampling,
-) -> KernelCounts {
-    let tiles = Tiles::new(body, params);
-    let warps = (per_thread * params.rules().block_size().warps()).min(warps_of(&params.tile));
+pub(crate) fn counts(kernel: &Kernel, boxes: &[StagedBox], per_thread: usize, sampling: Sampling) -> KernelCounts {
+    let body = kernel.body();
+    let tiles = Tiles::new(kernel);
+    let warps = (per_thread * kernel.rules().block_size().warps()).min(warps_of(kernel.tile()));
     let axes: Vec<usize> = (0..body.tile_rank).collect();
     let mut counts = KernelCounts::default();
     let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);

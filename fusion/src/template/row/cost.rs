@@ -12,18 +12,18 @@ use crate::cost::host::evaluated;
 use crate::cost::instructions::{
     BRANCHING_CYCLES, CHECK_CYCLES, COMBINE_LATENCY, DEPENDENT_CYCLES, NEAR_CYCLES, arithmetic, branching,
 };
-use crate::template::kernel::Kernel;
+use crate::template::kernel::CountedKernel;
 use crate::template::kernel::reduced;
 use crate::template::pricing::Pricing;
 use crate::template::row::counts::counts;
 use crate::template::staged::cost::operand_bytes;
 use warpweave_graph::expr::{BinaryOp, Index, Read, ReadId, Reducer, Scalar, TensorExpr};
-use warpweave_plan::body::{GroupBody, StageSource};
+use warpweave_plan::body::StageSource;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::row::RowThreads;
 use warpweave_plan::template::row::rounds::{Round, is_fixed_along_row, rounds};
 use warpweave_plan::template::rules::Rules;
-use warpweave_plan::template::tile::ScheduleParams;
 
 /// Cycles that a reduction beside another adds to combining the lanes of each of a block's warps: five shuffles.
 const SHUFFLE_CYCLES: f64 = 5.0;
@@ -47,48 +47,49 @@ const WRITTEN_OUT: usize = 8;
 const TOGETHER: usize = 4;
 
 impl Pricing for RowThreads {
-    fn counts(&self, body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> KernelCounts {
-        counts(body, params, *self, sampling)
+    fn counts(&self, kernel: &Kernel, sampling: Sampling) -> KernelCounts {
+        counts(kernel, *self, sampling)
     }
 
     /// The rows that a block takes one after another, each a sequence of rounds; no faster than loads pass through the
     /// first-level cache, nor than their sectors arrive. What several warps read arrives once.
-    fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
-        let latency = kernel.arch.load_latency_cycles.value;
-        let rows = kernel.params.tile.iter().product::<usize>();
+    fn tile_cycles(&self, counted: &CountedKernel<'_>) -> f64 {
+        let latency = counted.arch.load_latency_cycles.value;
+        let rows = counted.kernel.tile().iter().product::<usize>();
         let warps = self.block_size().warps();
         let (passes, busy) = match self {
             RowThreads::Warp => (rows.div_ceil(warps), rows.min(warps)),
             RowThreads::Block => (1, warps),
         };
-        let sharing = busy as f64 / kernel.arch.schedulers.value as f64;
-        let pass: f64 = rounds(kernel.body).iter().map(|round| round_cycles(kernel, round, *self, sharing)).sum();
-        let sector = kernel.arch.transaction_bytes.value;
-        let distinct = operand_bytes(kernel.body, kernel.params, &[], sector) as f64 / sector as f64 * kernel.tiles();
-        let transfer = kernel.transfer(kernel.counts.load_sectors.min(distinct) + kernel.counts.store_sectors);
-        let lines = kernel.counts.load_lines / kernel.tiles();
+        let sharing = busy as f64 / counted.arch.schedulers.value as f64;
+        let pass: f64 =
+            rounds(counted.kernel.body()).iter().map(|round| round_cycles(counted, round, *self, sharing)).sum();
+        let sector = counted.arch.transaction_bytes.value;
+        let distinct = operand_bytes(counted.kernel, &[], sector) as f64 / sector as f64 * counted.tiles();
+        let transfer = counted.transfer(counted.counts.load_sectors.min(distinct) + counted.counts.store_sectors);
+        let lines = counted.counts.load_lines / counted.tiles();
         ENTRY_CYCLES + (passes as f64 * pass).max(latency + transfer.max(lines))
     }
 
-    fn block_shape(&self, body: &GroupBody, params: &ScheduleParams, stage: usize) -> Option<BlockShape> {
+    fn block_shape(&self, kernel: &Kernel, stage: usize) -> Option<BlockShape> {
         let width = match self {
             Self::Warp => WARP,
             Self::Block => self.block_size().threads(),
         };
-        Some(shared_row(body, params, stage, width))
+        Some(shared_row(kernel, stage, width))
     }
 
-    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams, processor: Processor<'_>) -> f64 {
-        evaluated(body, params, processor.arch)
+    fn host_microseconds(&self, kernel: &Kernel, processor: Processor<'_>) -> f64 {
+        evaluated(kernel, processor.arch)
     }
 }
 
 /// The boxes of a stage whose rows `width` threads share.
-pub(crate) fn shared_row(body: &GroupBody, params: &ScheduleParams, stage: usize, mut width: usize) -> BlockShape {
-    let block = extents(&body.stages[stage].expr, &params.tile);
+pub(crate) fn shared_row(kernel: &Kernel, stage: usize, mut width: usize) -> BlockShape {
+    let block = extents(&kernel.body().stages[stage].expr, kernel.tile());
     let mut thread = block.clone();
-    thread[..body.tile_rank].fill(1);
-    for extent in thread[body.tile_rank..].iter_mut().rev() {
+    thread[..kernel.body().tile_rank].fill(1);
+    for extent in thread[kernel.body().tile_rank..].iter_mut().rev() {
         let across = width.min(*extent);
         *extent = extent.div_ceil(across);
         width /= across;
@@ -98,54 +99,56 @@ pub(crate) fn shared_row(body: &GroupBody, params: &ScheduleParams, stage: usize
 
 /// Cycles of one round on the rows that a block takes at once. Trips along the row come first, so many together, each
 /// group of them a wait for memory. Then comes what combines lanes, and what follows.
-fn round_cycles(kernel: &Kernel<'_>, round: &Round, threads: RowThreads, sharing: f64) -> f64 {
-    let latency = kernel.arch.load_latency_cycles.value;
+fn round_cycles(counted: &CountedKernel<'_>, round: &Round, threads: RowThreads, sharing: f64) -> f64 {
+    let latency = counted.arch.load_latency_cycles.value;
     let (width, combine) = match threads {
         RowThreads::Warp => (WARP, COMBINE_LATENCY),
         RowThreads::Block => (threads.block_size().threads(), COMBINE_LATENCY + BLOCK_COMBINE_CYCLES),
     };
     let first = round.stages.start;
-    let lead = &kernel.body.stages[first].expr;
-    let extra = kernel.body.extra_axes(first).into_iter().map(|axis| lead.axes[axis].extent).product::<usize>();
+    let lead = &counted.kernel.body().stages[first].expr;
+    let extra =
+        counted.kernel.body().extra_axes(first).into_iter().map(|axis| lead.axes[axis].extent).product::<usize>();
     let points = reduced(lead) as usize * extra;
     let trips = points.div_ceil(width * round.run);
     let together = if trips <= WRITTEN_OUT { trips.max(1) } else { TOGETHER };
-    let reads = round.reads(kernel.body);
+    let reads = round.reads(counted.kernel.body());
     let of_read = |(at, _, read): &(usize, ReadId, &Read)| {
-        let stage = &kernel.body.stages[*at];
+        let stage = &counted.kernel.body().stages[*at];
         let own = match stage.sources[read.operand] {
             StageSource::Operand(_) => LOAD_INSTRUCTIONS / round.run as f64,
             StageSource::Stage(_) | StageSource::Staged(_) => 0.0,
         };
         own + CONDITION_INSTRUCTIONS * read.guard.conditions().len() as f64
     };
-    let stages = &kernel.body.stages[round.stages.clone()];
+    let stages = &counted.kernel.body().stages[round.stages.clone()];
     let branching: f64 = stages.iter().map(|stage| branching(&stage.expr.body)).sum();
     let own: f64 = stages.iter().map(|stage| accumulated(&stage.expr)).sum::<f64>() - branching;
     let stored = if lead.reducer.is_none() { STORE_INSTRUCTIONS } else { 0.0 };
     let point = own + stored + reads.iter().map(of_read).sum::<f64>();
     let points = (trips * round.run) as f64;
-    let axes = lead.reduced().count().max(kernel.body.extra_axes(first).len());
+    let axes = lead.reduced().count().max(counted.kernel.body().extra_axes(first).len());
     let trip = TRIP_INSTRUCTIONS + axes.saturating_sub(1) as f64 * DIVISION_INSTRUCTIONS;
     let instructions = points * point + trips as f64 * trip;
     let from_memory = |(at, _, read): &(usize, ReadId, &Read)| {
-        matches!(kernel.body.stages[*at].sources[read.operand], StageSource::Operand(_))
+        matches!(counted.kernel.body().stages[*at].sources[read.operand], StageSource::Operand(_))
     };
     // A place that data name is loaded and checked first: once a row, or, where it changes along the row, before each
     // trip. In the latter case no trip begins before the one before it.
     let named = |repeated: bool| {
         let of_read = |(at, _, read): &(usize, ReadId, &Read)| {
-            let expr = &kernel.body.stages[*at].expr;
-            let fixed = |index: &Index| is_fixed_along_row(kernel.body, expr, index);
+            let expr = &counted.kernel.body().stages[*at].expr;
+            let fixed = |index: &Index| is_fixed_along_row(counted.kernel.body(), expr, index);
             read.index.iter().filter(|index| !index.is_free_of_reads() && fixed(index) != repeated).count()
         };
         reads.iter().map(of_read).sum::<usize>() as f64
     };
     // What an earlier round has read of the row is near.
     let read_before: BTreeSet<StageSource> =
-        kernel.body.stages[..first].iter().flat_map(|stage| stage.sources.clone()).collect();
-    let is_fresh =
-        |(at, _, read): &(usize, ReadId, &Read)| !read_before.contains(&kernel.body.stages[*at].sources[read.operand]);
+        counted.kernel.body().stages[..first].iter().flat_map(|stage| stage.sources.clone()).collect();
+    let is_fresh = |(at, _, read): &(usize, ReadId, &Read)| {
+        !read_before.contains(&counted.kernel.body().stages[*at].sources[read.operand])
+    };
     let arrival = if reads.iter().any(|read| from_memory(read) && is_fresh(read)) { latency } else { NEAR_CYCLES };
     let found = if reads.iter().any(is_fresh) { latency } else { NEAR_CYCLES };
     let places = named(false).min(1.0) * found + named(false) * CHECK_CYCLES;

@@ -9,26 +9,22 @@ use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, combinat
 use crate::cost::counts::tiles::{Tiles, set};
 use crate::cost::counts::{KernelCounts, Sampling};
 use warpweave_plan::body::{GroupBody, StageSource};
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::shared_memory::SharedWidth;
 use warpweave_plan::template::row::RowThreads;
 use warpweave_plan::template::row::rounds::{Round, is_fixed_along_row, rounds};
 use warpweave_plan::template::rules::Rules;
-use warpweave_plan::template::tile::ScheduleParams;
 
-pub(crate) fn counts(
-    body: &GroupBody,
-    params: &ScheduleParams,
-    threads: RowThreads,
-    sampling: Sampling,
-) -> KernelCounts {
-    let tiles = Tiles::new(body, params);
+pub(crate) fn counts(kernel: &Kernel, threads: RowThreads, sampling: Sampling) -> KernelCounts {
+    let body = kernel.body();
+    let tiles = Tiles::new(kernel);
     let rounds = rounds(body);
     let of_round = |round: &Round| -> Vec<StageModel> {
         round.stages.clone().map(|stage| StageModel::new(body, stage, round, threads)).collect()
     };
     let stages: Vec<StageModel> = rounds.iter().flat_map(of_round).collect();
     let warps = threads.block_size().warps();
-    let rows = params.tile.iter().product::<usize>();
+    let rows = kernel.tile().iter().product::<usize>();
     // Warps with rows of their own, and those that repeat the tile's first.
     let (own, others) = match threads {
         RowThreads::Warp => (0..rows, rows..rows.next_multiple_of(warps)),

@@ -4,12 +4,14 @@ use crate::cost::bound::BlockShape;
 use crate::cost::counts::KernelCounts;
 use crate::cost::cpu::Processor;
 use crate::cost::host::evaluated_in_boxes;
-use crate::template::kernel::Kernel;
+use crate::template::kernel::CountedKernel;
 use crate::template::pricing::Pricing;
 use std::ops::Add;
+use std::sync::Arc;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar, region};
 use warpweave_graph::types::TensorType;
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::Staged;
 
 use crate::cost::arch::GpuArch;
@@ -31,53 +33,52 @@ use warpweave_plan::template::staged::padded::PaddedBody;
 use warpweave_plan::template::staged::phase::{Sink, fitting, reduction_length, runs_across_lanes, sink};
 use warpweave_plan::template::staged::thread::{ELEMENTS, Taps};
 use warpweave_plan::template::staged::{StagedBox, box_ranges, boxes, extents};
-use warpweave_plan::template::tile::ScheduleParams;
 
-/// The `count` cheapest of the choices of each template before their loads are counted, in order.
-pub fn shortlist(body: &GroupBody, count: usize, arch: &GpuArch) -> Vec<ScheduleParams> {
+/// The `count` cheapest kernels of each template before their loads are counted, in order.
+pub fn shortlist(body: &Arc<GroupBody>, count: usize, arch: &GpuArch) -> Vec<Kernel> {
     let padded = PaddedBody::of(body);
-    let priced = |params: ScheduleParams, phases: Vec<f64>| {
+    let priced = |kernel: Kernel, phases: Vec<f64>| {
         let cycles = phases.into_iter().sum::<f64>();
-        let waves = params.tiles(body).div_ceil(arch.multiprocessors.value) as f64;
-        (waves * cycles.max(arrival_cycles(&padded.body, &params, arch)), params)
+        let waves = kernel.tiles().div_ceil(arch.multiprocessors.value) as f64;
+        (waves * cycles.max(arrival_cycles(&padded.kernel(&kernel), arch)), kernel)
     };
-    let cheapest = |mut priced: Vec<(f64, ScheduleParams)>| {
+    let cheapest = |mut priced: Vec<(f64, Kernel)>| {
         priced.sort_by(|a, b| a.0.total_cmp(&b.0));
-        priced.into_iter().take(count).map(|(_, params)| params).collect::<Vec<ScheduleParams>>()
+        priced.into_iter().take(count).map(|(_, kernel)| kernel).collect::<Vec<Kernel>>()
     };
-    let staged = fitting(body).into_iter().map(|(params, boxes)| {
-        let phases = phases(&padded, &params, &boxes, arch);
-        priced(params, phases)
+    let staged = fitting(body).into_iter().map(|(kernel, boxes)| {
+        let phases = phases(&padded.kernel(&kernel), &boxes, arch);
+        priced(kernel, phases)
     });
-    let attention = attention::fitting(body).into_iter().map(|(params, kernel)| {
-        let phases = attention_phases(&padded.body, &params, &kernel, arch);
-        priced(params, phases)
+    let attention = attention::fitting(body).into_iter().map(|(kernel, geometry)| {
+        let phases = attention_phases(&padded.kernel(&kernel), &geometry, arch);
+        priced(kernel, phases)
     });
     [cheapest(staged.collect()), cheapest(attention.collect())].concat()
 }
 
 impl Pricing for Staged {
-    fn counts(&self, body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> KernelCounts {
-        phase_counts(body, params, sampling).into_iter().fold(KernelCounts::default(), Add::add)
+    fn counts(&self, kernel: &Kernel, sampling: Sampling) -> KernelCounts {
+        phase_counts(kernel, sampling).into_iter().fold(KernelCounts::default(), Add::add)
     }
 
-    fn priced_counts(&self, _: &GroupBody, _: &ScheduleParams) -> KernelCounts {
+    fn priced_counts(&self, _: &Kernel) -> KernelCounts {
         KernelCounts::default()
     }
 
-    fn tile_cycles(&self, kernel: &Kernel<'_>) -> f64 {
-        let padded = PaddedBody::of(kernel.body);
-        let Some(boxes) = boxes(kernel.body, kernel.params) else { return f64::INFINITY };
-        let phases = phases(&padded, kernel.params, &boxes, kernel.arch);
-        phased_cycles(kernel, &padded, phases, phase_counts(kernel.body, kernel.params, Sampling::SINGLE))
+    fn tile_cycles(&self, counted: &CountedKernel<'_>) -> f64 {
+        let padded = PaddedBody::of(counted.kernel.shared_body()).kernel(counted.kernel);
+        let Some(boxes) = boxes(counted.kernel) else { return f64::INFINITY };
+        let phases = phases(&padded, &boxes, counted.arch);
+        phased_cycles(counted, &padded, phases, phase_counts(counted.kernel, Sampling::SINGLE))
     }
 
-    fn block_shape(&self, _: &GroupBody, _: &ScheduleParams, _stage: usize) -> Option<BlockShape> {
+    fn block_shape(&self, _: &Kernel, _stage: usize) -> Option<BlockShape> {
         None
     }
 
-    fn host_microseconds(&self, body: &GroupBody, params: &ScheduleParams, processor: Processor<'_>) -> f64 {
-        evaluated_in_boxes(body, params, processor.arch)
+    fn host_microseconds(&self, kernel: &Kernel, processor: Processor<'_>) -> f64 {
+        evaluated_in_boxes(kernel, processor.arch)
     }
 }
 
@@ -85,41 +86,42 @@ impl Pricing for Staged {
 /// after another, each no faster than the wavefronts of its loads from shared memory. All together are no faster than
 /// the operands arrive.
 pub(crate) fn phased_cycles(
-    kernel: &Kernel<'_>,
-    padded: &PaddedBody<'_>,
+    counted: &CountedKernel<'_>,
+    padded: &Kernel,
     estimated: Vec<f64>,
-    counted: Vec<KernelCounts>,
+    counts: Vec<KernelCounts>,
 ) -> f64 {
-    let tiles = kernel.tiles();
-    let phases = estimated.into_iter().zip(counted);
+    let tiles = counted.tiles();
+    let phases = estimated.into_iter().zip(counts);
     let cycles: f64 = phases.map(|(estimated, counts)| estimated.max(counts.shared_wavefronts / tiles)).sum();
-    cycles.max(arrival_cycles(&padded.body, kernel.params, kernel.arch))
+    cycles.max(arrival_cycles(padded, counted.arch))
 }
 
 /// Estimated cycles of every phase: staged values, then what leaves the group as one.
-fn phases(padded: &PaddedBody<'_>, params: &ScheduleParams, boxes: &[StagedBox], arch: &GpuArch) -> Vec<f64> {
-    let body = &*padded.body;
-    let (grid, device) = (params.grid(body), (params.rules().block_size(), arch));
+fn phases(padded: &Kernel, boxes: &[StagedBox], arch: &GpuArch) -> Vec<f64> {
+    let body = padded.body();
+    let (grid, device) = (padded.grid(), (padded.rules().block_size(), arch));
     let staged = body.staged.iter().zip(boxes);
     let staged = staged.map(|(stage, spans)| phase_cycles(stage, &extents(spans), sink(spans, &grid), device));
-    let main = body.stages.iter().map(|stage| phase_cycles(stage, &params.tile, Sink::Outputs, device)).sum();
+    let main = body.stages.iter().map(|stage| phase_cycles(stage, padded.tile(), Sink::Outputs, device)).sum();
     staged.chain([main]).collect()
 }
 
 /// Cycles in which a tile's operands arrive from the second-level cache.
-fn arrival_cycles(body: &GroupBody, params: &ScheduleParams, arch: &GpuArch) -> f64 {
-    let tiles = params.tiles(body).clamp(1, arch.multiprocessors.value) as f64;
+fn arrival_cycles(kernel: &Kernel, arch: &GpuArch) -> f64 {
+    let tiles = kernel.tiles().clamp(1, arch.multiprocessors.value) as f64;
     let all = arch.cache_bytes_per_microsecond.value / arch.cycles_per_microsecond.value;
     let rate = (all / tiles).min(arch.cache_bytes_per_cycle_alone.value);
     let sector = arch.transaction_bytes.value;
-    boxes(body, params).map_or(f64::INFINITY, |boxes| operand_bytes(body, params, &boxes, sector) as f64 / rate)
+    boxes(kernel).map_or(f64::INFINITY, |boxes| operand_bytes(kernel, &boxes, sector) as f64 / rate)
 }
 
 /// Bytes of the operands that the grid's first tile reads, each region once; at least `fewest` of a run of neighbours.
-pub(crate) fn operand_bytes(body: &GroupBody, params: &ScheduleParams, boxes: &[StagedBox], fewest: usize) -> u64 {
+pub(crate) fn operand_bytes(kernel: &Kernel, boxes: &[StagedBox], fewest: usize) -> u64 {
+    let body = kernel.body();
     let main = body.stages.iter().map(|stage| {
         let mut ranges = region::whole(&stage.expr);
-        for (range, tile) in ranges.iter_mut().zip(&params.tile) {
+        for (range, tile) in ranges.iter_mut().zip(kernel.tile()) {
             range.maximum = range.maximum.min(*tile as i64 - 1);
         }
         ranges

@@ -10,45 +10,42 @@ use crate::template::pointwise::counts as pointwise;
 use crate::template::pointwise::counts::StageModel;
 use crate::template::staged::blocked::{BlockSides, BlockedModel};
 use warpweave_plan::body::{GroupBody, Stage};
+use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::block::BlockSize;
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::staged::padded::PaddedBody;
 use warpweave_plan::template::staged::phase::{Method, methods};
 use warpweave_plan::template::staged::{StagedBox, boxes, extents};
-use warpweave_plan::template::tile::ScheduleParams;
 
 /// What each phase of a staged group does, over all tiles: staged values in order, then what leaves the group.
 ///
 /// # Panics
 /// If the staged values have no box under these parameters.
-pub fn phase_counts(body: &GroupBody, params: &ScheduleParams, sampling: Sampling) -> Vec<KernelCounts> {
-    let padded = PaddedBody::of(body);
-    let boxes = boxes(body, params).expect("parameters are chosen so that every staged value has a box");
-    let (methods, lead) = methods(&padded, params, &boxes);
-    let body = &*padded.body;
+pub fn phase_counts(kernel: &Kernel, sampling: Sampling) -> Vec<KernelCounts> {
+    let boxes = boxes(kernel).expect("parameters are chosen so that every staged value has a box");
+    let kernel = &PaddedBody::of(kernel.shared_body()).kernel(kernel);
+    let (methods, lead) = methods(kernel, &boxes);
+    let body = kernel.body();
     let staged = methods.into_iter().enumerate();
     let staged = staged.map(|(position, method)| {
-        let model = PhaseModel::new(&body.staged[position], &boxes, method, params.rules().block_size());
-        box_counts(body, params, &boxes[position], &body.staged[position], sampling, &|place| {
-            model.counts(place, sampling)
-        })
+        let model = PhaseModel::new(&body.staged[position], &boxes, method, kernel.rules().block_size());
+        box_counts(kernel, &boxes[position], &body.staged[position], sampling, &|place| model.counts(place, sampling))
     });
-    let main = main_counts(body, params, &boxes, lead, sampling);
+    let main = main_counts(kernel, &boxes, lead, sampling);
     staged.collect::<Vec<_>>().into_iter().chain([main]).collect()
 }
 
 /// What is done on the box of a staged value, over all tiles.
 pub(crate) fn box_counts(
-    body: &GroupBody,
-    params: &ScheduleParams,
+    kernel: &Kernel,
     spans: &StagedBox,
     stage: &Stage,
     sampling: Sampling,
     of_box: &dyn Fn(&PhaseBox) -> KernelCounts,
 ) -> KernelCounts {
-    let grid = params.grid(body);
+    let grid = kernel.grid();
     let mut counts = KernelCounts::default();
-    let (picked, weight) = Sampling::picks(Tiles::new(body, params).count(), sampling.tiles);
+    let (picked, weight) = Sampling::picks(Tiles::new(kernel).count(), sampling.tiles);
     for tile in picked {
         let coordinates = decode(&grid, tile);
         let first = spans.iter().map(|span| span.first_of(&coordinates)).collect();
@@ -58,22 +55,16 @@ pub(crate) fn box_counts(
 }
 
 /// What the phase does whose values leave the group.
-fn main_counts(
-    body: &GroupBody,
-    params: &ScheduleParams,
-    boxes: &[StagedBox],
-    method: Method,
-    sampling: Sampling,
-) -> KernelCounts {
-    let block_size = params.rules().block_size();
+fn main_counts(kernel: &Kernel, boxes: &[StagedBox], method: Method, sampling: Sampling) -> KernelCounts {
+    let block_size = kernel.rules().block_size();
     match method {
-        Method::Blocked { rows, columns, across } if Contraction::of(body).is_some() => {
-            let model = lead_model(body, boxes, BlockSides { rows, columns, across, block_size, again: true });
-            lead_counts(body, params, sampling, &|place| model.counts(place, sampling))
+        Method::Blocked { rows, columns, across } if Contraction::of(kernel.body()).is_some() => {
+            let model = lead_model(kernel.body(), boxes, BlockSides { rows, columns, across, block_size, again: true });
+            lead_counts(kernel, sampling, &|place| model.counts(place, sampling))
         }
         Method::Blocked { .. } | Method::Thread | Method::Warp => {
-            let per_thread = params.tile.iter().product::<usize>().div_ceil(block_size.threads());
-            pointwise::counts(body, params, boxes, per_thread, sampling)
+            let per_thread = kernel.tile().iter().product::<usize>().div_ceil(block_size.threads());
+            pointwise::counts(kernel, boxes, per_thread, sampling)
         }
     }
 }
@@ -86,16 +77,15 @@ pub(crate) fn lead_model<'b>(body: &'b GroupBody, boxes: &[StagedBox], sides: Bl
 
 /// What is done on the box of what leaves the group, over all tiles.
 pub(crate) fn lead_counts(
-    body: &GroupBody,
-    params: &ScheduleParams,
+    kernel: &Kernel,
     sampling: Sampling,
     of_box: &dyn Fn(&PhaseBox) -> KernelCounts,
 ) -> KernelCounts {
-    let tiles = Tiles::new(body, params);
+    let tiles = Tiles::new(kernel);
     let mut counts = KernelCounts::default();
     let (picked, weight) = Sampling::picks(tiles.count(), sampling.tiles);
     for tile in picked {
-        let place = PhaseBox::new(&body.stages[0], tiles.origin(tile), params.tile.clone(), Values::Leave);
+        let place = PhaseBox::new(&kernel.body().stages[0], tiles.origin(tile), kernel.tile().to_vec(), Values::Leave);
         counts += of_box(&place) * weight;
     }
     counts

@@ -123,7 +123,7 @@ impl Blocked {
         if contraction.element != ElementType::F32 && !contraction.element.is_half() {
             return None;
         }
-        let (body, stage) = (&operator.body, &stages[0]);
+        let (body, stage) = (operator.kernel.body(), &stages[0]);
         let extent = |axis: usize| stage.expr.axes[AxisId::from_index(axis)].extent;
         let of_class = |class: AxisClass| contraction.tile_axes(body, class);
         let length = |class: AxisClass| most(shared, &of_class(class));
@@ -176,9 +176,9 @@ impl Blocked {
 
     /// The tensors of an operator of which all panels are packed.
     pub(super) fn packed_operands(&self, operator: &ROperator, panels: &OwnPanels) -> Vec<TensorId> {
-        let stage = &operator.body.stages[0];
+        let stage = &operator.kernel.body().stages[0];
         let tensor = |read: ReadId| match stage.sources[stage.expr.reads[read].operand] {
-            StageSource::Operand(operand) => Some(operator.body.operands[operand]),
+            StageSource::Operand(operand) => Some(operator.kernel.body().operands[operand]),
             StageSource::Stage(_) | StageSource::Staged(_) => None,
         };
         let sides = [(&self.rows, &panels.rows), (&self.columns, &panels.columns)];

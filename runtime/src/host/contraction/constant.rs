@@ -100,10 +100,10 @@ impl ConstantPanels {
     /// The axes that tell panels apart: those of the side in tiles, and those of `batch` that the factor varies along;
     /// `None` if there are no tiles.
     pub(super) fn places(operator: &ROperator, side: &[usize], batch: &[usize], access: &Access) -> Option<Vec<Place>> {
-        let extent = |axis: usize| operator.body.stages[0].expr.axes[AxisId::from_index(axis)].extent as i64;
+        let extent = |axis: usize| operator.kernel.body().stages[0].expr.axes[AxisId::from_index(axis)].extent as i64;
         let varies = |axis: &&usize| access.varies_along(**axis);
         let of_side = side.iter().map(|&axis| {
-            let tile = (operator.params.tile[axis] as i64).min(extent(axis));
+            let tile = (operator.kernel.tile()[axis] as i64).min(extent(axis));
             Place { axis, extent: extent(axis), tile }
         });
         let of_batch = batch.iter().filter(varies).map(|&axis| Place { axis, extent: extent(axis), tile: 1 });

@@ -58,8 +58,8 @@ impl HostContraction {
         known: &mut KnownContractions,
         stages: impl FnOnce() -> Vec<HostStage>,
     ) -> Option<Self> {
-        let contraction = Contraction::on_processors(&operator.body)?;
-        let is_tiled = operator.params.rules().multiplies_blocks();
+        let contraction = Contraction::on_processors(operator.kernel.body())?;
+        let is_tiled = operator.kernel.rules().multiplies_blocks();
         let prepare = || Blocked::new(operator, &contraction, (reads, shared)).map(Arc::new);
         match known.prepared(key, prepare).as_ref() {
             Some(blocked) if is_tiled || blocked.has_blocks => {
@@ -68,7 +68,7 @@ impl HostContraction {
             }
             None if is_tiled => {
                 let stages = stages();
-                Some(Self::Evaluated(Evaluated::new(&operator.body, &contraction, &stages[0]), stages))
+                Some(Self::Evaluated(Evaluated::new(operator.kernel.body(), &contraction, &stages[0]), stages))
             }
             Some(_) | None => None,
         }

@@ -20,7 +20,7 @@ pub(in crate::host) fn turning(plan: ExecutionPlan) -> ExecutionPlan {
         if !Polls::of(segment, &memory).is_empty() {
             continue;
         }
-        let of = |operator: OperatorId| largest_constant(&segment.operators[operator].body.operands, &memory);
+        let of = |operator: OperatorId| largest_constant(&segment.operators[operator].kernel.body().operands, &memory);
         let constants: HashMap<OperatorId, TensorId> =
             segment.operators.ids().filter_map(|operator| Some((operator, of(operator)?))).collect();
         let in_part = awaited_in_part(&segment.streams);

@@ -68,13 +68,14 @@ impl StageReads {
                 Source::Memory { space: HostSpace::Staged(earlier), element, base, index }
             }
             StageSource::Operand(operand) => {
-                let (space, element, base, index) = place(operator.body.operands[operand], &read.index, bases);
+                let (space, element, base, index) = place(operator.kernel.body().operands[operand], &read.index, bases);
                 Source::Memory { space, element, base, index }
             }
         };
         let sources = stage.expr.reads.values().map(|read| source(read, bases)).collect();
         let output = stage.output.as_ref().map(|output| {
-            let (_, element, base, index) = place(operator.body.outputs[output.position], &output.index, bases);
+            let (_, element, base, index) =
+                place(operator.kernel.body().outputs[output.position], &output.index, bases);
             Output { element, base, index }
         });
         let mut indirect: Vec<ReadId> = Vec::new();
@@ -86,7 +87,7 @@ impl StageReads {
                 *index = Index::constant(0);
             }
         }
-        let checks = HostIndexChecks::new(&operator.body, stage);
+        let checks = HostIndexChecks::new(operator.kernel.body(), stage);
         Self { expr, sources, output, checks, indirect }
     }
 

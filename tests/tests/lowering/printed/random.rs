@@ -6,7 +6,7 @@ use proptest::prelude::{BoxedStrategy, Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use warpweave::codegen::kernel_ir::{
-    ArrayId, BinaryOp, Block, Builtin, CallOperands, Constant, ControlWord, Entry, Expression, GlobalSpace, Kernel,
+    ArrayId, BinaryOp, Block, Builtin, CallOperands, Constant, ControlWord, Entry, Expression, Function, GlobalSpace,
     KernelId, LocalId, MemoryOrder, MemoryType, MixedEntries, Place, Program, RegisterArray, ScalarType, SharedArray,
     SharedId, ShuffleMode, SpecialRegister, Statement, Table, UnaryOp, Width, text,
 };
@@ -38,11 +38,11 @@ pub fn run<S: Strategy>(strategy: &S, check: impl Fn(&S::Value)) {
 fn program() -> impl Strategy<Value = Program> {
     (any::<u32>(), kernel(), kernel(), select(Launched::ALL.to_vec())).prop_map(|(threads, kernel, entry, launched)| {
         let body = [entry.body, vec![call(Expression::Tile, Expression::Operand(0))]].concat();
-        let entry = Kernel { body, ..entry };
-        let kernels = Arena::from_iter([kernel, Kernel::default()]);
+        let entry = Function { body, ..entry };
+        let kernels = Arena::from_iter([kernel, Function::default()]);
         let entry = match launched {
             Launched::Streams => Entry::Persistent(entry),
-            Launched::Nodes => Entry::Nodes(Arena::from_iter([entry, Kernel::default()])),
+            Launched::Nodes => Entry::Nodes(Arena::from_iter([entry, Function::default()])),
             Launched::Both => {
                 let nodes = [(KernelId::from_index(1), entry.clone())].into();
                 Entry::Mixed(MixedEntries { persistent: entry, nodes })
@@ -69,12 +69,12 @@ fn call(first: Expression, tile: Expression) -> Statement {
     Statement::Call { kernel: KernelId::from_index(1), operands, tile }
 }
 
-fn kernel() -> impl Strategy<Value = Kernel> {
+fn kernel() -> impl Strategy<Value = Function> {
     let scalars = || select(vec![ScalarType::Bool, ScalarType::I32, ScalarType::I64, ScalarType::F32]);
     let arrays = (scalars(), any::<u32>()).prop_map(|(scalar, length)| RegisterArray { scalar, length });
     let shared = (memory(), any::<u32>()).prop_map(|(memory, length)| SharedArray { memory, length });
     let declared = (vec(scalars(), DECLARED), vec(arrays, DECLARED), vec(shared, DECLARED));
-    (declared, vec(statement(), 0..6)).prop_map(|((locals, arrays, shared), body)| Kernel {
+    (declared, vec(statement(), 0..6)).prop_map(|((locals, arrays, shared), body)| Function {
         locals: locals.into_iter().collect(),
         arrays: arrays.into_iter().collect(),
         kept: (!shared.is_empty()).then_some(Id::from_index(0)),

@@ -149,12 +149,12 @@ impl Accesses {
     }
 
     fn add_writes(&mut self, memory: &MemoryPlan, operator: &ROperator, tile: u32, task: TaskNumber) {
-        for (stage, output) in operator.body.stages.iter().enumerate() {
+        for (stage, output) in operator.kernel.body().stages.iter().enumerate() {
             let Some(output) = &output.output else { continue };
-            let tensor = operator.body.outputs[output.position];
+            let tensor = operator.kernel.body().outputs[output.position];
             let layout = &memory.tensors[tensor].layout;
             let ranges = tile_ranges(operator, stage, tile);
-            let expr = &operator.body.stages[stage].expr;
+            let expr = &operator.kernel.body().stages[stage].expr;
             // Axes that are reduced take no part in an output.
             let extent = |(axis, range): (AxisId, &Range)| match expr.axes[axis].kind {
                 AxisKind::Parallel => (range.maximum - range.minimum + 1) as usize,
@@ -271,7 +271,7 @@ fn boxes_read(memory: &MemoryPlan, operator: &ROperator, tile: u32) -> BTreeSet<
         for (id, read) in stage.expr.reads.iter() {
             let StageSource::Operand(operand) = stage.sources[read.operand] else { continue };
             let Some(ranges) = region::input_region(&stage.expr, id, &ranges) else { continue };
-            boxes.insert(ElementBox::new(memory, operator.body.operands[operand], &ranges));
+            boxes.insert(ElementBox::new(memory, operator.kernel.body().operands[operand], &ranges));
         }
     }
     boxes
@@ -285,7 +285,7 @@ fn points_read(memory: &MemoryPlan, operator: &ROperator, tile: u32) -> BTreeSet
         let extents: Vec<usize> = ranges.iter().map(|range| (range.maximum - range.minimum + 1) as usize).collect();
         for (id, read) in stage.expr.reads.iter() {
             let StageSource::Operand(operand) = stage.sources[read.operand] else { continue };
-            let tensor = operator.body.operands[operand];
+            let tensor = operator.kernel.body().operands[operand];
             let conditions = read.guard.conditions();
             let free = |index: &Index| index.is_free_of_reads();
             if !read.index.iter().all(free) || !conditions.iter().all(|condition| free(&condition.index)) {
@@ -328,7 +328,7 @@ fn whole(memory: &MemoryPlan, tensor: TensorId) -> Vec<Range> {
 
 /// The values of every axis of a stage in one tile: tiles are numbered row by row, other axes are whole.
 fn tile_ranges(operator: &ROperator, stage: usize, tile: u32) -> Vec<Range> {
-    let axes = &operator.body.stages[stage].expr.axes;
+    let axes = &operator.kernel.body().stages[stage].expr.axes;
     let mut ranges = full_tile_ranges(operator, stage, tile);
     for (range, axis) in ranges.iter_mut().zip(axes.values()) {
         range.maximum = range.maximum.min(axis.extent as i64 - 1);
@@ -340,7 +340,7 @@ fn tile_ranges(operator: &ROperator, stage: usize, tile: u32) -> Vec<Range> {
 ///
 /// A kernel keeps boxes of the same extents in every tile, so a staged stage covers what a full tile would need.
 fn stage_ranges(operator: &ROperator, tile: u32) -> Vec<(&Stage, Vec<Range>)> {
-    let body = &operator.body;
+    let body = operator.kernel.body();
     let mut staged: Vec<Vec<Range>> = vec![Vec::new(); body.staged.len()];
     for position in (0..body.staged.len()).rev() {
         let own = &body.staged[position].expr;
@@ -383,8 +383,8 @@ fn unguarded(expr: &TensorExpr, read: ReadId, ranges: &[Range]) -> Vec<Range> {
 
 /// As [`tile_ranges`], of a tile that may reach beyond the extents.
 fn full_tile_ranges(operator: &ROperator, stage: usize, tile: u32) -> Vec<Range> {
-    let axes = &operator.body.stages[stage].expr.axes;
-    let sides = &operator.params.tile;
+    let axes = &operator.kernel.body().stages[stage].expr.axes;
+    let sides = operator.kernel.tile();
     let mut number = tile as usize;
     let mut ranges = Vec::new();
     for (position, axis) in axes.values().enumerate().rev() {

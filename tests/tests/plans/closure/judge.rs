@@ -118,7 +118,7 @@ fn ends(
     let (mut found, mut met, mut open) = (BTreeSet::new(), BTreeSet::from([task]), vec![task]);
     while let Some(number) = open.pop() {
         let operator = &plan.persistent().operators[accesses.tasks[number as usize].operator];
-        let stays = number != task && operator.params.template == Template::WeightStationary;
+        let stays = number != task && *operator.kernel.template() == Template::WeightStationary;
         match pollers.get(&number).filter(|_| !stays) {
             Some(pollers) => open.extend(pollers.iter().filter(|poller| met.insert(**poller))),
             None => _ = found.insert(number),
@@ -166,7 +166,7 @@ fn check_residents(plan: &ExecutionPlan, accesses: &Accesses) -> Result<(), Stri
             match *instruction {
                 Instruction::Hold(task) => held = accesses.number(task),
                 Instruction::Run(task)
-                    if segment.operators[task.operator].params.template == Template::WeightStationary =>
+                    if *segment.operators[task.operator].kernel.template() == Template::WeightStationary =>
                 {
                     let of = |task| accesses.constants(&plan.memory, task);
                     if held.map(of) != accesses.number(task).map(of) {

@@ -1,7 +1,5 @@
 //! Plans in which contractions poll their factors, each wrong in one way.
 
-use std::sync::Arc;
-
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::ElementType;
@@ -25,16 +23,13 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
         let [Segment::Persistent(segment)] = plan.segments.as_mut_slice() else {
             unreachable!("the plan has one persistent segment")
         };
-        let mut polling =
-            segment.operators.values_mut().filter(|operator| stages_operands(&operator.body, &operator.params));
+        let mut polling = segment.operators.values_mut().filter(|operator| stages_operands(&operator.kernel));
         change(polling.next().expect("a factor is polled"));
         plan
     };
-    let directly = |operator: &mut ROperator| {
-        operator.body = without_staged_operands(&operator.body, &operator.params).into_owned().into()
-    };
+    let directly = |operator: &mut ROperator| operator.kernel = without_staged_operands(&operator.kernel);
     let computed = |operator: &mut ROperator| {
-        let copy = &mut Arc::make_mut(&mut operator.body).staged[0].expr;
+        let copy = &mut operator.kernel.body_mut().staged[0].expr;
         copy.body = copy.body.clone().binary(BinaryOp::Add, Scalar::literal(ElementType::F32, 1.0));
     };
     vec![

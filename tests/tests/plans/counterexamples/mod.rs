@@ -6,7 +6,6 @@ mod opaque;
 mod parts;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::options::PlanOptions;
@@ -154,7 +153,7 @@ fn base() -> ExecutionPlan {
     let output = sketch.binary(BinaryOp::Add, middle, turned);
     let program = sketch.finish(&[output]);
     let (_, mut plan) = plan_with(&program, 2, FusionLevel::None, |body| {
-        let mut params = warpweave::fusion::template::candidates::candidates(body).swap_remove(0);
+        let mut params = warpweave::fusion::template::candidates::candidates(body).swap_remove(0).params().clone();
         params.tile[0] /= 2;
         Some(params)
     });
@@ -174,7 +173,7 @@ fn cases() -> Vec<(&'static str, ExecutionPlan)> {
     };
     let expression = |change: &dyn Fn(&mut TensorExpr)| {
         stream(&|segment| {
-            let body = Arc::make_mut(&mut segment.operators[OperatorId::from_index(1)].body);
+            let body = segment.operators[OperatorId::from_index(1)].kernel.body_mut();
             change(&mut body.stages[0].expr);
         })
     };
@@ -196,8 +195,8 @@ fn cases() -> Vec<(&'static str, ExecutionPlan)> {
         ("Unknown", stream(&|segment| segment.streams[0].push(run(1, 2)))),
         ("Unknown", stream(&|segment| segment.streams[0].push(run(2, 0)))),
         ("Unknown", stream(&|segment| segment.streams[0].push(Instruction::Signal(CounterId::from_index(1))))),
-        ("Tile", stream(&|segment| segment.operators[OperatorId::from_index(0)].params.tile[0] = 0)),
-        ("Tile", stream(&|segment| segment.operators[OperatorId::from_index(0)].params.tile.push(1))),
+        ("Tile", stream(&|segment| with_tile(segment, &|tile| tile[0] = 0))),
+        ("Tile", stream(&|segment| with_tile(segment, &|tile| tile.push(1)))),
         ("Output", stream(&|segment| redirect(segment, &|index| index.times(2)))),
         ("Output", stream(&|segment| redirect(segment, &|_| Index::constant(0)))),
         ("Arrivals", stream(&|segment| segment.counters[counter()].arrivals = 3)),
@@ -211,8 +210,8 @@ fn cases() -> Vec<(&'static str, ExecutionPlan)> {
         (
             "DoubleWrite",
             stream(&|segment| {
-                let body = &mut segment.operators[OperatorId::from_index(1)].body;
-                Arc::make_mut(body).outputs = vec![TensorId::from_index(MIDDLE)];
+                let body = segment.operators[OperatorId::from_index(1)].kernel.body_mut();
+                body.outputs = vec![TensorId::from_index(MIDDLE)];
             }),
         ),
         (
@@ -289,7 +288,8 @@ fn weight_stationary_cases() -> Vec<(&'static str, ExecutionPlan)> {
     };
     let mut variable = kept();
     let operators = variable.persistent().operators.values();
-    let constants: BTreeSet<TensorId> = operators.flat_map(|operator| operator.body.operands.clone()).collect();
+    let constants: BTreeSet<TensorId> =
+        operators.flat_map(|operator| operator.kernel.body().operands.clone()).collect();
     for tensor in constants {
         if let Some(buffer) = &mut variable.memory.tensors[tensor].buffer {
             buffer.space = warpweave::plan::plan::BufferSpace::Arena;
@@ -389,12 +389,13 @@ fn tagged_cases() -> Vec<(&'static str, ExecutionPlan)> {
         planned(plan, &|tensor| tensor.buffer.as_mut().expect("it has one").offset = other);
     };
     let unwritten = |plan: &mut ExecutionPlan| {
-        let body = Arc::make_mut(&mut segment(plan).operators[OperatorId::from_index(0)].body);
+        let body = segment(plan).operators[OperatorId::from_index(0)].kernel.body_mut();
         body.stages[0].output = None;
         body.outputs.clear();
     };
     let staged = |plan: &mut ExecutionPlan| {
-        segment(plan).operators[OperatorId::from_index(1)].params.template = Template::Staged;
+        let kernel = &mut segment(plan).operators[OperatorId::from_index(1)].kernel;
+        *kernel = kernel.with_template(Template::Staged);
     };
     vec![
         // The poll waits for an rTask behind it in its own stream.
@@ -429,9 +430,17 @@ fn wait(signals: u32) -> Instruction {
     Instruction::Wait { counter: counter(), signals }
 }
 
+/// Changes the tile of the first operator.
+fn with_tile(segment: &mut PersistentSegment, change: &dyn Fn(&mut Vec<usize>)) {
+    let kernel = &mut segment.operators[OperatorId::from_index(0)].kernel;
+    let mut params = kernel.params().clone();
+    change(&mut params.tile);
+    *kernel = kernel.with_params(params);
+}
+
 /// Changes where the first operator writes.
 fn redirect(segment: &mut PersistentSegment, change: &dyn Fn(&Index) -> Index) {
-    let stage = &mut Arc::make_mut(&mut segment.operators[OperatorId::from_index(0)].body).stages[0];
+    let stage = &mut segment.operators[OperatorId::from_index(0)].kernel.body_mut().stages[0];
     let output = stage.output.as_mut().expect("the operator writes");
     output.index = output.index.iter().map(change).collect();
 }

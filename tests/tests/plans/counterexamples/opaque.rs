@@ -10,6 +10,7 @@ use warpweave::plan::plan::{ExecutionPlan, ROperator, Segment};
 use warpweave::plan::template::Template;
 use warpweave::plan::template::pointwise::Pointwise;
 use warpweave::plan::template::row::RowThreads;
+use warpweave::plan::template::tile::ScheduleParams;
 use warpweave::plan::verify::verify;
 use warpweave_tests::pipeline::plan_under;
 use warpweave_tests::samples;
@@ -26,19 +27,17 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
         change(&mut operators[id]);
         plan
     };
-    let is_sort: fn(&ROperator) -> bool = |operator| matches!(operator.body.procedure(), Some(Procedure::Sort(_)));
-    let is_plain: fn(&ROperator) -> bool = |operator| operator.body.procedure().is_none();
+    let is_sort: fn(&ROperator) -> bool =
+        |operator| matches!(operator.kernel.body().procedure(), Some(Procedure::Sort(_)));
+    let is_plain: fn(&ROperator) -> bool = |operator| operator.kernel.body().procedure().is_none();
     vec![
-        (
-            "Malformed",
-            changed(is_sort, |operator| operator.params.template = Template::Pointwise(Pointwise::strided(1))),
-        ),
-        ("Malformed", changed(is_sort, |operator| operator.params.template = Template::Row(RowThreads::Block))),
+        ("Malformed", changed(is_sort, |operator| with_template(operator, Template::Pointwise(Pointwise::strided(1))))),
+        ("Malformed", changed(is_sort, |operator| with_template(operator, Template::Row(RowThreads::Block)))),
         (
             "Malformed",
             changed(is_plain, |operator| {
-                operator.params.template = Template::Opaque;
-                operator.params.tile.fill(1);
+                let tile = vec![1; operator.kernel.tile().len()];
+                operator.kernel = operator.kernel.with_params(ScheduleParams { template: Template::Opaque, tile });
             }),
         ),
         ("Malformed", changed(is_sort, |operator| stage(operator).procedure = None)),
@@ -70,10 +69,21 @@ pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
                 stage(operator).procedure = Some(Procedure::Sort(Direction::Ascending));
             }),
         ),
-        ("Tile", changed(is_sort, |operator| operator.params.tile[0] = 2)),
+        (
+            "Tile",
+            changed(is_sort, |operator| {
+                let mut params = operator.kernel.params().clone();
+                params.tile[0] = 2;
+                operator.kernel = operator.kernel.with_params(params);
+            }),
+        ),
     ]
 }
 
+fn with_template(operator: &mut ROperator, template: Template) {
+    operator.kernel = operator.kernel.with_template(template);
+}
+
 fn stage(operator: &mut ROperator) -> &mut warpweave::plan::body::Stage {
-    &mut std::sync::Arc::make_mut(&mut operator.body).stages[0]
+    &mut operator.kernel.body_mut().stages[0]
 }

@@ -1,7 +1,5 @@
 //! Plans whose parts of sums carry their own validity and take one another's bytes, each wrong in one way.
 
-use std::sync::Arc;
-
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::ElementType;
@@ -80,11 +78,11 @@ fn first_sum_and_last_parts(plan: &ExecutionPlan) -> (TensorId, TensorId) {
     let carries_tag = |tensor: &&TensorId| plan.memory.tensors[**tensor].edge == EdgeKind::Tagged;
     let mut operators = plan.persistent().operators.values();
     let sum = operators.find(|operator| {
-        let [operands, outputs] = [&operator.body.operands, &operator.body.outputs];
+        let [operands, outputs] = [&operator.kernel.body().operands, &operator.kernel.body().outputs];
         operands.iter().any(|operand| carries_tag(&operand)) && !outputs.iter().any(|output| carries_tag(&output))
     });
     let parts = plan.memory.tensors.ids().rfind(|id| carries_tag(&id));
-    (sum.expect("there is a sum").body.outputs[0], parts.expect("there are parts"))
+    (sum.expect("there is a sum").kernel.body().outputs[0], parts.expect("there are parts"))
 }
 
 /// Moves two tensors to the same new bytes.
@@ -101,6 +99,6 @@ fn change_bodies(plan: &mut ExecutionPlan, is_meant: &dyn Fn(&GroupBody) -> bool
     let [Segment::Persistent(PersistentSegment { operators, .. })] = plan.segments.as_mut_slice() else {
         unreachable!("the plan has one persistent segment")
     };
-    let bodies = operators.values_mut().map(|operator| &mut operator.body).filter(|body| is_meant(body));
-    bodies.map(Arc::make_mut).for_each(change);
+    let kernels = operators.values_mut().map(|operator| &mut operator.kernel);
+    kernels.filter(|kernel| is_meant(kernel.body())).for_each(|kernel| change(kernel.body_mut()));
 }

@@ -8,8 +8,11 @@ pub mod parameters;
 pub mod phase;
 pub mod rules;
 
+use crate::kernel::Kernel;
 use crate::template::attention::parameters::KeyBlocks;
 use crate::template::staged::STATES;
+
+use std::sync::Arc;
 
 use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar};
 use warpweave_graph::online_softmax::{Named, OnlineSoftmax};
@@ -151,7 +154,7 @@ fn named(stage: &Stage) -> Named<'_, StageSource> {
 
 /// How a body is computed block by block under a tile.
 #[derive(Clone, PartialEq, Debug)]
-pub struct AttentionKernel {
+pub struct AttentionGeometry {
     /// The parts.
     pub attention: Attention,
     /// Keys of a block.
@@ -167,27 +170,27 @@ pub struct AttentionKernel {
     pub bytes: usize,
 }
 
-impl AttentionKernel {
+impl AttentionGeometry {
     /// The kernel of a body under these parameters, if they are of this template and all fits on chip.
-    pub fn of(body: &GroupBody, params: &ScheduleParams) -> Option<Self> {
-        Self::with(body, params, &Attention::of(body)?)
+    pub fn of(kernel: &Kernel) -> Option<Self> {
+        Self::with(kernel, &Attention::of(kernel.body())?)
     }
 
-    fn with(body: &GroupBody, params: &ScheduleParams, attention: &Attention) -> Option<Self> {
-        let Template::Attention(KeyBlocks { keys: block }) = params.template else { return None };
-        let mut boxes = boxes(body, params)?;
+    fn with(kernel: &Kernel, attention: &Attention) -> Option<Self> {
+        let Template::Attention(KeyBlocks { keys: block }) = *kernel.template() else { return None };
+        let mut boxes = boxes(kernel)?;
         for (spans, stream) in boxes.iter_mut().zip(&attention.streams) {
             if let Some(dimension) = *stream {
                 let steps = vec![0; spans[dimension].steps.len()];
                 spans[dimension] = StagedSpan { steps, first: 0, extent: block, whole: attention.keys };
             }
         }
-        let block_size = params.rules().block_size();
-        let product = one_trip(&body.stages[0].expr, &params.tile, block_size)?;
-        let mut kernel = Self { attention: attention.clone(), block, block_size, boxes, product, bytes: 0 };
-        kernel.bytes = kernel.shared_bytes(body);
+        let block_size = kernel.rules().block_size();
+        let product = one_trip(&kernel.body().stages[0].expr, kernel.tile(), block_size)?;
+        let mut geometry = Self { attention: attention.clone(), block, block_size, boxes, product, bytes: 0 };
+        geometry.bytes = geometry.shared_bytes(kernel.body());
         let possible = block > 0 && block <= KEYS[KEYS.len() - 1];
-        (possible && kernel.bytes <= STAGED_BYTES).then_some(kernel)
+        (possible && geometry.bytes <= STAGED_BYTES).then_some(geometry)
     }
 
     /// Blocks of keys.
@@ -227,8 +230,8 @@ impl AttentionKernel {
     }
 }
 
-/// The choices of the template for a body, with their kernels.
-pub fn fitting(body: &GroupBody) -> Vec<(ScheduleParams, AttentionKernel)> {
+/// The kernels of the template for a body, with their geometry.
+pub fn fitting(body: &Arc<GroupBody>) -> Vec<(Kernel, AttentionGeometry)> {
     let Some(attention) = Attention::of(body) else { return Vec::new() };
     let blocks = KEYS.into_iter().filter(|block| *block < attention.keys);
     let params = blocks.flat_map(|keys| {
@@ -236,14 +239,15 @@ pub fn fitting(body: &GroupBody) -> Vec<(ScheduleParams, AttentionKernel)> {
             .into_iter()
             .map(move |tile| ScheduleParams { template: Template::Attention(KeyBlocks { keys }), tile })
     });
-    let kernel = |params: ScheduleParams| {
-        let kernel = AttentionKernel::with(body, &params, &attention)?;
-        Some((params, kernel))
+    let fitting = |params: ScheduleParams| {
+        let kernel = Kernel::unchecked(Arc::clone(body), params);
+        let geometry = AttentionGeometry::with(&kernel, &attention)?;
+        Some((kernel, geometry))
     };
-    params.filter_map(kernel).collect()
+    params.filter_map(fitting).collect()
 }
 
-/// The choices of the template for a body.
-pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
-    fitting(body).into_iter().map(|(params, _)| params).collect()
+/// The kernels of the template for a body.
+pub fn candidates(body: &Arc<GroupBody>) -> Vec<Kernel> {
+    fitting(body).into_iter().map(|(kernel, _)| kernel).collect()
 }

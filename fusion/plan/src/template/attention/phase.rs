@@ -1,10 +1,9 @@
 //! The phases of an attention kernel: which method each has.
 
-use crate::body::GroupBody;
-use crate::template::attention::AttentionKernel;
+use crate::kernel::Kernel;
+use crate::template::attention::AttentionGeometry;
 use crate::template::staged::extents;
 use crate::template::staged::phase::{Method, Sink, method, sink};
-use crate::template::tile::ScheduleParams;
 
 /// What is done for a staged value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,13 +19,13 @@ pub enum AttentionPhase {
 }
 
 /// What is done for each staged value of a body whose padding has been found.
-pub fn phases(body: &GroupBody, params: &ScheduleParams, kernel: &AttentionKernel) -> Vec<AttentionPhase> {
-    let grid = params.grid(body);
-    let attention = &kernel.attention;
+pub fn phases(kernel: &Kernel, geometry: &AttentionGeometry) -> Vec<AttentionPhase> {
+    let grid = kernel.grid();
+    let attention = &geometry.attention;
     let phase = |position: usize| {
-        let spans = &kernel.boxes[position];
-        let sink = || reached(kernel, position, &grid);
-        let method = || method(&body.staged[position].expr, &extents(spans), sink(), kernel.block_size);
+        let spans = &geometry.boxes[position];
+        let sink = || reached(geometry, position, &grid);
+        let method = || method(&kernel.body().staged[position].expr, &extents(spans), sink(), geometry.block_size);
         match attention.streams[position] {
             Some(_) if position == attention.weights => AttentionPhase::Weights,
             Some(_) => AttentionPhase::Block(method()),
@@ -34,11 +33,11 @@ pub fn phases(body: &GroupBody, params: &ScheduleParams, kernel: &AttentionKerne
             None => AttentionPhase::Before(method()),
         }
     };
-    (0..body.staged.len()).map(phase).collect()
+    (0..kernel.body().staged.len()).map(phase).collect()
 }
 
 /// Where the values of a phase lie: the last block may reach beyond the keys.
-pub fn reached(kernel: &AttentionKernel, position: usize, grid: &[usize]) -> Sink {
-    let streamed = kernel.attention.streams[position].is_some();
-    if streamed && kernel.is_ragged() { Sink::Windowed } else { sink(&kernel.boxes[position], grid) }
+pub fn reached(geometry: &AttentionGeometry, position: usize, grid: &[usize]) -> Sink {
+    let streamed = geometry.attention.streams[position].is_some();
+    if streamed && geometry.is_ragged() { Sink::Windowed } else { sink(&geometry.boxes[position], grid) }
 }

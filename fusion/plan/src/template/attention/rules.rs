@@ -1,12 +1,12 @@
 //! What kernels of the attention template need and can do.
 
 use crate::body::GroupBody;
-use crate::template::attention::AttentionKernel;
+use crate::kernel::Kernel;
+use crate::template::attention::AttentionGeometry;
 use crate::template::attention::parameters::KeyBlocks;
 use crate::template::rules::Rules;
 use crate::template::rules::require;
 use crate::template::staged::with_states;
-use crate::template::tile::ScheduleParams;
 use std::fmt;
 
 impl Rules for KeyBlocks {
@@ -22,15 +22,12 @@ impl Rules for KeyBlocks {
         self.keys > 0
     }
 
-    fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
-        require(
-            AttentionKernel::of(body, params).is_some(),
-            "the tile violates the constraints of the attention template",
-        )
+    fn check(&self, kernel: &Kernel) -> Result<(), &'static str> {
+        require(AttentionGeometry::of(kernel).is_some(), "the tile violates the constraints of the attention template")
     }
 
-    fn takes_tile(&self, body: &GroupBody, params: &ScheduleParams) -> bool {
-        AttentionKernel::of(body, params).is_some()
+    fn takes_tile(&self, kernel: &Kernel) -> bool {
+        AttentionGeometry::of(kernel).is_some()
     }
 
     fn stages_values(&self) -> bool {
@@ -45,11 +42,11 @@ impl Rules for KeyBlocks {
         false
     }
 
-    fn shared_bytes(&self, body: &GroupBody, params: &ScheduleParams) -> usize {
-        with_states(body, self.box_bytes(body, params))
+    fn shared_bytes(&self, kernel: &Kernel) -> usize {
+        with_states(kernel.body(), self.box_bytes(kernel))
     }
 
-    fn box_bytes(&self, body: &GroupBody, params: &ScheduleParams) -> Option<usize> {
-        AttentionKernel::of(body, params).map(|kernel| kernel.bytes)
+    fn box_bytes(&self, kernel: &Kernel) -> Option<usize> {
+        AttentionGeometry::of(kernel).map(|geometry| geometry.bytes)
     }
 }

@@ -4,19 +4,17 @@
 //! may be brought on chip at once instead, each element once. Where elements are polled they have to be, because a poll
 //! in every step would wait in every step. The body says so by a staged copy of the tensor.
 
-use std::borrow::Cow;
-
 use warpweave_graph::arena::Arena;
 use warpweave_graph::expr::{Axis, AxisKind, Guard, Index, Literal, Read, Scalar, TensorExpr};
 use warpweave_graph::types::TensorType;
 
 use crate::body::{GroupBody, Stage, StageSource};
+use crate::kernel::Kernel;
 use crate::template::block::BlockSize;
 use crate::template::contraction::Contraction;
 use crate::template::staged;
 use crate::template::staged::padded::padding;
 use crate::template::staged::{StagedBox, extents};
-use crate::template::tile::ScheduleParams;
 
 /// Most bytes of a box.
 pub const BOX_BYTES: usize = 64 << 10;
@@ -60,33 +58,34 @@ fn copy(ty: &TensorType) -> TensorExpr {
     TensorExpr { axes, operands, reads, body: Scalar::Read(read), reducer: None, epilogue: None, element: ty.element }
 }
 
-/// A contraction's body without its boxes; any other as it is.
-pub fn without_staged_operands<'b>(body: &'b GroupBody, params: &ScheduleParams) -> Cow<'b, GroupBody> {
-    if !stages_operands(body, params) {
-        return Cow::Borrowed(body);
+/// A contraction without its boxes; any other kernel as it is.
+pub fn without_staged_operands(kernel: &Kernel) -> Kernel {
+    if !stages_operands(kernel) {
+        return kernel.clone();
     }
+    let body = kernel.body();
     let mut found = GroupBody { staged: Vec::new(), ..body.clone() };
     for source in found.stages.iter_mut().flat_map(|stage| &mut stage.sources) {
         if let StageSource::Staged(copy) = *source {
             *source = body.staged[copy].sources[0];
         }
     }
-    Cow::Owned(found)
+    kernel.with_body(found)
 }
 
 /// Whether a kernel is a contraction that reads from boxes.
-pub fn stages_operands(body: &GroupBody, params: &ScheduleParams) -> bool {
-    params.rules().multiplies_blocks() && !body.staged.is_empty()
+pub fn stages_operands(kernel: &Kernel) -> bool {
+    kernel.rules().multiplies_blocks() && !kernel.body().staged.is_empty()
 }
 
 /// The boxes of a contraction, if they are copies that fit.
-pub fn boxes(body: &GroupBody, params: &ScheduleParams) -> Option<Vec<StagedBox>> {
+pub fn boxes(kernel: &Kernel) -> Option<Vec<StagedBox>> {
     let is_copy = |stage: &Stage| {
         let operand = matches!(stage.sources[..], [StageSource::Operand(_)]);
         operand && stage.expr.operands.iter().all(|ty| stage.expr == copy(ty))
     };
-    let boxes = staged::boxes(body, params).filter(|_| body.staged.iter().all(is_copy))?;
-    (staged::bytes(body, &boxes) <= BOX_BYTES).then_some(boxes)
+    let boxes = staged::boxes(kernel).filter(|_| kernel.body().staged.iter().all(is_copy))?;
+    (staged::bytes(kernel.body(), &boxes) <= BOX_BYTES).then_some(boxes)
 }
 
 /// How a block fills a box: a thread takes `count` elements at once, which lie evenly along a dimension.

@@ -6,6 +6,7 @@ use warpweave_graph::Numerics;
 use warpweave_graph::program::TensorId;
 
 use crate::body::{GroupBody, StageSource};
+use crate::kernel::Kernel;
 use crate::template::Template;
 use crate::template::block::BlockSize;
 use crate::template::contraction::operand_staging::boxes;
@@ -13,7 +14,6 @@ use crate::template::contraction::shape::{ContractionShape, Pipeline};
 use crate::template::contraction::unit::ComputeUnit;
 use crate::template::contraction::{AxisClass, Contraction};
 use crate::template::rules::{LoadsBeforeWaits, Rules, reads_directly, require};
-use crate::template::tile::ScheduleParams;
 
 impl Rules for ContractionShape {
     fn name(&self) -> &'static str {
@@ -37,15 +37,16 @@ impl Rules for ContractionShape {
         [rows, columns, column_width, k_tile, k_slices, split_k].into_iter().all(|number| *number > 0)
     }
 
-    fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
+    fn check(&self, kernel: &Kernel) -> Result<(), &'static str> {
+        let body = kernel.body();
         require(self.is_possible(), "the shape violates the constraints of the contraction template")?;
         require(Contraction::on_processors(body).is_some(), "a template sums something else than products")?;
-        let fits = || boxes(body, params).is_some();
+        let fits = || boxes(kernel).is_some();
         require(body.staged.is_empty() || fits(), "a factor has no box in shared memory")
     }
 
-    fn takes_tile(&self, body: &GroupBody, params: &ScheduleParams) -> bool {
-        body.staged.is_empty() || boxes(body, params).is_some()
+    fn takes_tile(&self, kernel: &Kernel) -> bool {
+        kernel.body().staged.is_empty() || boxes(kernel).is_some()
     }
 
     fn stages_values(&self) -> bool {
@@ -65,8 +66,10 @@ impl Rules for ContractionShape {
         !reads_directly(body, operand)
     }
 
-    fn shared_bytes(&self, body: &GroupBody, _: &ScheduleParams) -> usize {
-        self.tile_bytes(Contraction::on_processors(body).map_or(Numerics::SINGLE, |contraction| contraction.numerics()))
+    fn shared_bytes(&self, kernel: &Kernel) -> usize {
+        self.tile_bytes(
+            Contraction::on_processors(kernel.body()).map_or(Numerics::SINGLE, |contraction| contraction.numerics()),
+        )
     }
 
     fn prefetchable(&self, body: &GroupBody, loads_before_waits: LoadsBeforeWaits<'_>) -> Vec<AxisClass> {

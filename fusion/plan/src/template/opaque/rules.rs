@@ -1,24 +1,24 @@
 //! What kernels of procedures need and can do.
 
 use crate::body::GroupBody;
+use crate::kernel::Kernel;
 use crate::template::Opaque;
 use crate::template::opaque::row_bytes;
 use crate::template::rules::Rules;
 use crate::template::staged::ARRAY_ALIGNMENT;
 use crate::template::staged::STATES;
-use crate::template::tile::ScheduleParams;
 
 impl Rules for Opaque {
     fn name(&self) -> &'static str {
         "opaque"
     }
 
-    fn check(&self, _: &GroupBody, _: &ScheduleParams) -> Result<(), &'static str> {
+    fn check(&self, _: &Kernel) -> Result<(), &'static str> {
         Ok(())
     }
 
-    fn takes_tile(&self, _: &GroupBody, params: &ScheduleParams) -> bool {
-        params.tile.iter().all(|extent| *extent == 1)
+    fn takes_tile(&self, kernel: &Kernel) -> bool {
+        kernel.tile().iter().all(|extent| *extent == 1)
     }
 
     fn computes_procedures(&self) -> bool {
@@ -33,7 +33,7 @@ impl Rules for Opaque {
         false
     }
 
-    fn shared_bytes(&self, body: &GroupBody, _: &ScheduleParams) -> usize {
-        row_bytes(body) + ARRAY_ALIGNMENT * STATES
+    fn shared_bytes(&self, kernel: &Kernel) -> usize {
+        row_bytes(kernel.body()) + ARRAY_ALIGNMENT * STATES
     }
 }

@@ -1,11 +1,11 @@
 //! What pointwise kernels need and can do.
 
 use crate::body::{GroupBody, StageSource};
+use crate::kernel::Kernel;
 use crate::template::pointwise::{PointOrder, Pointwise};
 use crate::template::row::row_bytes;
 use crate::template::rules::Rules;
 use crate::template::rules::require;
-use crate::template::tile::ScheduleParams;
 use std::fmt;
 
 use warpweave_graph::arena::Id;
@@ -29,12 +29,13 @@ impl Rules for Pointwise {
         self.per_thread > 0
     }
 
-    fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
+    fn check(&self, kernel: &Kernel) -> Result<(), &'static str> {
+        let body = kernel.body();
         require((1..=64).contains(&self.per_thread), "the tile violates the constraints of the pointwise template")?;
         match self.order {
             PointOrder::Strided => Ok(()),
             PointOrder::Run => {
-                let along = run_axis(&params.tile) == run_axis(&body.tile_extents());
+                let along = run_axis(kernel.tile()) == run_axis(&body.tile_extents());
                 require(
                     takes_runs(body) && (along || names_places(body)),
                     "neighbours that a thread computes read the same places where data name those",
@@ -51,7 +52,7 @@ impl Rules for Pointwise {
         true
     }
 
-    fn shared_bytes(&self, _: &GroupBody, _: &ScheduleParams) -> usize {
+    fn shared_bytes(&self, _: &Kernel) -> usize {
         row_bytes(self.block_size())
     }
 }

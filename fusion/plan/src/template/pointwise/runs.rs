@@ -3,10 +3,9 @@
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Atom, AxisId, Guard, Index, Range, TensorExpr};
 
-use crate::body::GroupBody;
+use crate::kernel::Kernel;
 use crate::template::pointwise::rules::run_axis;
 use crate::template::pointwise::{PointOrder, Pointwise};
-use crate::template::tile::ScheduleParams;
 
 /// Elements of a vector load or store.
 pub const VECTOR: usize = 4;
@@ -24,13 +23,13 @@ pub struct Runs {
 
 impl Runs {
     /// The runs of a tile; `None` where threads have no neighbours.
-    pub fn of(own: Pointwise, body: &GroupBody, params: &ScheduleParams) -> Option<Self> {
+    pub fn of(own: Pointwise, kernel: &Kernel) -> Option<Self> {
         if own.order == PointOrder::Strided {
             return None;
         }
-        let axis = run_axis(&params.tile)?;
+        let axis = run_axis(kernel.tile())?;
         let length = own.per_thread;
-        let extents = [params.tile[axis.index()], body.tile_extents()[axis.index()]];
+        let extents = [kernel.tile()[axis.index()], kernel.body().tile_extents()[axis.index()]];
         Some(Self { axis, length, is_even: extents.iter().all(|extent| extent.is_multiple_of(length)) })
     }
 

@@ -1,6 +1,7 @@
 //! What kernels of the row template need and can do.
 
 use crate::body::GroupBody;
+use crate::kernel::Kernel;
 use crate::template::Template;
 use crate::template::row::RowThreads;
 use crate::template::row::row_bytes;
@@ -19,7 +20,7 @@ impl Rules for RowThreads {
         write!(f, "{}/{}", self.name(), self.word())
     }
 
-    fn check(&self, _: &GroupBody, _: &ScheduleParams) -> Result<(), &'static str> {
+    fn check(&self, _: &Kernel) -> Result<(), &'static str> {
         Ok(())
     }
 
@@ -31,7 +32,7 @@ impl Rules for RowThreads {
         true
     }
 
-    fn shared_bytes(&self, _: &GroupBody, _: &ScheduleParams) -> usize {
+    fn shared_bytes(&self, _: &Kernel) -> usize {
         row_bytes(self.block_size())
     }
 

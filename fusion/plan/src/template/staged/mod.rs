@@ -16,9 +16,9 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Atom, AxisId, Index, Range, Read, TensorExpr};
 
 use crate::body::{GroupBody, Stage, StageSource};
+use crate::kernel::Kernel;
 use crate::template::staged::blocked::{WRITTEN_OUT, is_wide};
 use crate::template::staged::padded::reaches;
-use crate::template::tile::ScheduleParams;
 
 /// One dimension of a box.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -119,14 +119,15 @@ pub fn elements(spans: &[StagedSpan]) -> usize {
 }
 
 /// The box of every staged stage of a body under a tile; `None` if some tile's box would lie outside its value.
-pub fn boxes(body: &GroupBody, params: &ScheduleParams) -> Option<Vec<StagedBox>> {
-    let grid = params.grid(body);
+pub fn boxes(kernel: &Kernel) -> Option<Vec<StagedBox>> {
+    let body = kernel.body();
+    let grid = kernel.grid();
     let mut boxes: Vec<StagedBox> = vec![Vec::new(); body.staged.len()];
     for position in (0..body.staged.len()).rev() {
         let mut lines: Option<Vec<Line>> = None;
         let reaches = reaches(body, position);
         for stage in &body.stages {
-            merge_reads(&mut lines, stage, position, &reaches, &tile_lines(stage, body, params, &grid));
+            merge_reads(&mut lines, stage, position, &reaches, &tile_lines(stage, kernel, &grid));
         }
         for (later, stage) in body.staged.iter().enumerate().skip(position + 1) {
             merge_reads(&mut lines, stage, position, &reaches, &staged_lines(stage, &boxes[later], &grid));
@@ -143,8 +144,8 @@ pub fn boxes(body: &GroupBody, params: &ScheduleParams) -> Option<Vec<StagedBox>
 }
 
 /// The coordinates of a tile in the grid.
-pub fn tile_coordinates(body: &GroupBody, params: &ScheduleParams, tile: u32) -> Vec<i64> {
-    let grid = params.grid(body);
+pub fn tile_coordinates(kernel: &Kernel, tile: u32) -> Vec<i64> {
+    let grid = kernel.grid();
     let mut rest = tile as usize;
     let mut coordinates = vec![0; grid.len()];
     for axis in (0..grid.len()).rev() {
@@ -156,12 +157,13 @@ pub fn tile_coordinates(body: &GroupBody, params: &ScheduleParams, tile: u32) ->
 
 /// Per staged stage, the range of every axis of its expression that a tile covers: the box inside the value, reduced axes
 /// whole. This is what the kernel computes, so that dependencies may be read from it.
-pub fn staged_ranges(body: &GroupBody, params: &ScheduleParams, tile: u32) -> Vec<Vec<Range>> {
+pub fn staged_ranges(kernel: &Kernel, tile: u32) -> Vec<Vec<Range>> {
+    let body = kernel.body();
     if body.staged.is_empty() {
         return Vec::new();
     }
-    let boxes = boxes(body, params).expect("a body's parameters give every staged value a box");
-    box_ranges(body, &boxes, &tile_coordinates(body, params, tile))
+    let boxes = boxes(kernel).expect("a body's parameters give every staged value a box");
+    box_ranges(body, &boxes, &tile_coordinates(kernel, tile))
 }
 
 /// The same of these boxes in the tile at these grid coordinates.
@@ -223,12 +225,12 @@ impl Line {
 }
 
 /// The lines of a main stage's axes.
-fn tile_lines(stage: &Stage, body: &GroupBody, params: &ScheduleParams, grid: &[usize]) -> Vec<Line> {
+fn tile_lines(stage: &Stage, kernel: &Kernel, grid: &[usize]) -> Vec<Line> {
     let line = |axis: AxisId| {
         let extent = stage.expr.axes[axis].extent as i64;
         let mut line = Line::fixed(0, extent - 1, grid.len());
-        if axis.index() < body.tile_rank && grid[axis.index()] > 1 {
-            let tile = params.tile[axis.index()] as i64;
+        if axis.index() < kernel.body().tile_rank && grid[axis.index()] > 1 {
+            let tile = kernel.tile()[axis.index()] as i64;
             line.steps[axis.index()] = tile;
             line.high = tile - 1;
         }

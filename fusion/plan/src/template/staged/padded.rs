@@ -3,39 +3,45 @@
 //! Windows reach over the edges of what they read and take a fill value there. Where all readers of a staged value
 //! take the same, its box reaches as far as they do and holds that value beyond the edges.
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use warpweave_graph::expr::{AxisId, Condition, Guard, Index, Literal, Range, Read, TensorExpr};
 
 use crate::body::{GroupBody, Stage, StageSource};
+use crate::kernel::Kernel;
 
 /// A body as its staged kernel evaluates it.
 #[derive(Clone, Debug)]
-pub struct PaddedBody<'b> {
+pub struct PaddedBody {
     /// The body, without guards on reads of padded values.
-    pub body: Cow<'b, GroupBody>,
+    pub body: Arc<GroupBody>,
     /// Per staged stage, what lies beyond its edges; absent where nothing reads there without a guard.
     pub padding: Vec<Option<Literal>>,
 }
 
-impl<'b> PaddedBody<'b> {
+impl PaddedBody {
     /// Drops the guards that padding makes superfluous.
-    pub fn of(body: &'b GroupBody) -> Self {
+    pub fn of(body: &Arc<GroupBody>) -> Self {
         let padding: Vec<Option<Literal>> = (0..body.staged.len()).map(|position| padding(body, position)).collect();
-        let mut body = Cow::Borrowed(body);
-        if padding.iter().any(Option::is_some) {
-            let body = body.to_mut();
-            for stage in body.staged.iter_mut().chain(&mut body.stages) {
-                let ids: Vec<_> = stage.expr.reads.ids().collect();
-                for id in ids {
-                    let read = &mut stage.expr.reads[id];
-                    if matches!(stage.sources[read.operand], StageSource::Staged(staged) if padding[staged].is_some()) {
-                        read.guard = Guard::always();
-                    }
+        if padding.iter().all(Option::is_none) {
+            return Self { body: Arc::clone(body), padding };
+        }
+        let mut unguarded = GroupBody::clone(body);
+        for stage in unguarded.staged.iter_mut().chain(&mut unguarded.stages) {
+            let ids: Vec<_> = stage.expr.reads.ids().collect();
+            for id in ids {
+                let read = &mut stage.expr.reads[id];
+                if matches!(stage.sources[read.operand], StageSource::Staged(staged) if padding[staged].is_some()) {
+                    read.guard = Guard::always();
                 }
             }
         }
-        Self { body, padding }
+        Self { body: unguarded.into(), padding }
+    }
+
+    /// The kernel as it is evaluated, given what it is before its padding is found.
+    pub fn kernel(&self, kernel: &Kernel) -> Kernel {
+        kernel.with_body(Arc::clone(&self.body))
     }
 }
 

@@ -1,29 +1,32 @@
 //! The phases of a kernel at shared-memory level: staged values one after another, then what leaves the group.
 
+use std::sync::Arc;
+
 use warpweave_graph::expr::{AxisId, TensorExpr};
 
 use crate::body::GroupBody;
+use crate::kernel::Kernel;
 use crate::template::Template;
 use crate::template::block::{BlockSize, WARP};
 use crate::template::staged::blocked;
 use crate::template::staged::blocked::Across;
-use crate::template::staged::padded::PaddedBody;
 use crate::template::staged::{STAGED_BYTES, StagedBox, StagedSpan, boxes, bytes, extents};
 use crate::template::tile::ScheduleParams;
 
 /// Points of a tile of the staged template.
 const STAGED_POINTS: std::ops::Range<usize> = 64..16_385;
 
-/// The choices for a body that stages values: tiles of up to 16,384 points, whole or a power of two along each axis, whose
+/// The kernels of a body that stages values: tiles of up to 16,384 points, whole or a power of two along each axis, whose
 /// staged values fit.
-pub fn candidates(body: &GroupBody) -> Vec<ScheduleParams> {
-    fitting(body).into_iter().map(|(params, _)| params).collect()
+pub fn candidates(body: &Arc<GroupBody>) -> Vec<Kernel> {
+    fitting(body).into_iter().map(|(kernel, _)| kernel).collect()
 }
 
 /// The same with their boxes.
-pub fn fitting(body: &GroupBody) -> Vec<(ScheduleParams, Vec<StagedBox>)> {
+pub fn fitting(body: &Arc<GroupBody>) -> Vec<(Kernel, Vec<StagedBox>)> {
     let params = tiles(body).into_iter().map(|tile| ScheduleParams { template: Template::Staged, tile });
-    let boxed = params.filter_map(|params| boxes(body, &params).map(|boxes| (params, boxes)));
+    let kernels = params.map(|params| Kernel::unchecked(Arc::clone(body), params));
+    let boxed = kernels.filter_map(|kernel| boxes(&kernel).map(|boxes| (kernel, boxes)));
     boxed.filter(|(_, boxes)| bytes(body, boxes) <= STAGED_BYTES).collect()
 }
 
@@ -101,17 +104,16 @@ pub fn runs_across_lanes(expr: &TensorExpr, extents: &[usize], sink: Sink, block
     expr.reducer.is_some() && sink == Sink::Inside && across < one_by_one
 }
 
-/// The methods of a staged kernel's phases, as it evaluates them: those of the staged values in order, and that of the lead of
+/// The methods of the phases of a staged kernel whose padding has been found: those of the staged values in order, and that of the lead of
 /// what leaves the group.
-pub fn methods(body: &PaddedBody<'_>, params: &ScheduleParams, boxes: &[StagedBox]) -> (Vec<Method>, Method) {
-    let (grid, block_size) = (params.grid(&body.body), params.rules().block_size());
+pub fn methods(padded: &Kernel, boxes: &[StagedBox]) -> (Vec<Method>, Method) {
+    let (body, grid, block_size) = (padded.body(), padded.grid(), padded.rules().block_size());
     let staged = body
-        .body
         .staged
         .iter()
         .zip(boxes)
         .map(|(stage, spans)| method(&stage.expr, &extents(spans), sink(spans, &grid), block_size));
-    (staged.collect(), method(&body.body.stages[0].expr, &params.tile, Sink::Outputs, block_size))
+    (staged.collect(), method(&body.stages[0].expr, padded.tile(), Sink::Outputs, block_size))
 }
 
 /// Where a staged value's phase writes.

@@ -1,21 +1,22 @@
 //! What kernels of the staged template need and can do.
 
 use crate::body::GroupBody;
+use crate::kernel::Kernel;
 use crate::template::Staged;
 use crate::template::rules::Rules;
 use crate::template::rules::require;
 use crate::template::staged::STAGED_BYTES;
 use crate::template::staged::with_states;
 use crate::template::staged::{boxes, bytes};
-use crate::template::tile::ScheduleParams;
 
 impl Rules for Staged {
     fn name(&self) -> &'static str {
         "staged"
     }
 
-    fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
-        let boxes = boxes(body, params).ok_or("a staged value has no box")?;
+    fn check(&self, kernel: &Kernel) -> Result<(), &'static str> {
+        let body = kernel.body();
+        let boxes = boxes(kernel).ok_or("a staged value has no box")?;
         require(bytes(body, &boxes) <= STAGED_BYTES, "staged values do not fit shared memory")?;
         let narrow = (0..body.stages.len()).all(|stage| body.extra_axes(stage).is_empty());
         require(narrow && body.reductions().count() <= 1, "the tile violates the constraints of the staged template")
@@ -33,11 +34,11 @@ impl Rules for Staged {
         false
     }
 
-    fn shared_bytes(&self, body: &GroupBody, params: &ScheduleParams) -> usize {
-        with_states(body, self.box_bytes(body, params))
+    fn shared_bytes(&self, kernel: &Kernel) -> usize {
+        with_states(kernel.body(), self.box_bytes(kernel))
     }
 
-    fn box_bytes(&self, body: &GroupBody, params: &ScheduleParams) -> Option<usize> {
-        boxes(body, params).map(|boxes| bytes(body, &boxes))
+    fn box_bytes(&self, kernel: &Kernel) -> Option<usize> {
+        boxes(kernel).map(|boxes| bytes(kernel.body(), &boxes))
     }
 }

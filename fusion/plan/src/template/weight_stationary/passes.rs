@@ -4,11 +4,11 @@ use warpweave_graph::expr::{BinaryOp, Reducer, Scalar, TensorExpr};
 use warpweave_graph::types::ElementType;
 
 use crate::body::{GroupBody, Stage};
+use crate::kernel::Kernel;
 use crate::template::WeightStationary;
 use crate::template::block::WARP;
 use crate::template::row::rounds::{RUN, Round, is_shared, rounds};
 use crate::template::rules::Rules;
-use crate::template::tile::ScheduleParams;
 use crate::template::weight_stationary::reads::{columns, resident_reads, rows, shared_vectors};
 
 /// The rows of a tile, a warp a row: each pass gives every warp one.
@@ -44,12 +44,13 @@ const MOST_TRIPS: usize = 8;
 
 impl Passes {
     /// The passes of a tile.
-    pub fn of(body: &GroupBody, params: &ScheduleParams) -> Self {
-        let all = rows(body, params).div_ceil(WeightStationary.block_size().warps());
+    pub fn of(kernel: &Kernel) -> Self {
+        let body = kernel.body();
+        let all = rows(kernel).div_ceil(WeightStationary.block_size().warps());
         let short = reducing_rounds(body).iter().all(|round| trips(body, round) <= MOST_TRIPS);
         let registers: usize = resident_reads(body).iter().map(|read| read.length.div_ceil(WARP * RUN) * RUN).sum();
         let in_registers = if short { (MOST_REGISTERS / registers.max(1)).min(all) } else { 0 };
-        let (sums, columns) = (body.reductions().count(), columns(body, params));
+        let (sums, columns) = (body.reductions().count(), columns(kernel));
         let kept = resident_reads(body).len();
         let reads = reducing_rounds(body).iter().map(|round| round.reads(body).len()).max().unwrap_or(0);
         let joins = in_registers > 0 && all == in_registers + 1 && all * registers <= MOST_REGISTERS_OF_STEP;
@@ -78,21 +79,21 @@ const MOST_VECTOR_BYTES: usize = 32 << 10;
 
 /// For how many steps the vectors that all rows of a tile read have room in shared memory: for two, so that a warp may bring
 /// those of a step while others still read those of the one before, for one, or for none.
-pub fn vector_steps(body: &GroupBody, params: &ScheduleParams) -> usize {
-    let bytes = vector_bytes(body, params);
+pub fn vector_steps(kernel: &Kernel) -> usize {
+    let bytes = vector_bytes(kernel);
     (1..=2).rev().find(|steps| steps * bytes <= MOST_VECTOR_BYTES).unwrap_or(0)
 }
 
 /// Bytes of shared memory that a step takes: its rows' sums, and the vectors.
-pub fn step_bytes(body: &GroupBody, params: &ScheduleParams) -> usize {
-    let sums = WeightStationary.block_size().warps() * Passes::of(body, params).sums_of_warp();
+pub fn step_bytes(kernel: &Kernel) -> usize {
+    let sums = WeightStationary.block_size().warps() * Passes::of(kernel).sums_of_warp();
     let sums = sums * ElementType::F32.bytes();
-    sums.next_multiple_of(16) + vector_steps(body, params) * vector_bytes(body, params)
+    sums.next_multiple_of(16) + vector_steps(kernel) * vector_bytes(kernel)
 }
 
 /// Bytes of the vectors of a step.
-fn vector_bytes(body: &GroupBody, params: &ScheduleParams) -> usize {
-    let vectors = shared_vectors(body, params);
+fn vector_bytes(kernel: &Kernel) -> usize {
+    let vectors = shared_vectors(kernel);
     let room = vectors.iter().map(|vector| vector.read.length.next_multiple_of(RUN) * vector.columns).max();
     room.unwrap_or(0) * vectors.len() * ElementType::F32.bytes()
 }

@@ -7,9 +7,9 @@ use warpweave_graph::program::TensorId;
 use warpweave_graph::types::ElementType;
 
 use crate::body::{GroupBody, StageSource};
+use crate::kernel::Kernel;
 use crate::template::block::WARP;
 use crate::template::row::rounds::{RUN, rounds};
-use crate::template::tile::ScheduleParams;
 
 /// One place of memory that a reduction walks along: a row of elements a row of the tile, or one for all of them.
 #[derive(Clone, Copy, Debug)]
@@ -91,26 +91,27 @@ fn factors(body: &GroupBody) -> Vec<(ResidentRead<'_>, Range<usize>)> {
 }
 
 /// Rows of a tile.
-pub fn rows(body: &GroupBody, params: &ScheduleParams) -> usize {
-    params.tile[column_axes(body)..].iter().product()
+pub fn rows(kernel: &Kernel) -> usize {
+    kernel.tile()[column_axes(kernel.body())..].iter().product()
 }
 
 /// Columns of a tile.
-pub fn columns(body: &GroupBody, params: &ScheduleParams) -> usize {
-    params.tile[..column_axes(body)].iter().product()
+pub fn columns(kernel: &Kernel) -> usize {
+    kernel.tile()[..column_axes(kernel.body())].iter().product()
 }
 
 /// The reads of a body's reductions that are the same for every row of a tile: vectors of singles which a block may bring
 /// into shared memory once a tile.
-pub fn shared_vectors<'b>(body: &'b GroupBody, params: &ScheduleParams) -> Vec<SharedVector<'b>> {
+pub fn shared_vectors<'b>(kernel: &'b Kernel) -> Vec<SharedVector<'b>> {
+    let body = kernel.body();
     let (rounds, first_row) = (rounds(body), column_axes(body));
-    let columns = params.tile[..first_row].iter().product();
+    let columns = kernel.tile()[..first_row].iter().product();
     let reads = rounds.iter().flat_map(|round| round.reads(body)).filter_map(|(stage, id, read)| {
         let expr = &body.stages[stage].expr;
         let StageSource::Operand(operand) = body.stages[stage].sources[read.operand] else { return None };
         let single = expr.operands[read.operand].element.is_single();
         let free = read.guard.is_always() && read.index.iter().all(Index::is_free_of_reads);
-        let (tile, reduced) = moves(body, expr, read, |axis| params.tile[axis] > 1);
+        let (tile, reduced) = moves(body, expr, read, |axis| kernel.tile()[axis] > 1);
         let length = expr.reduced().map(|axis| expr.axes[axis].extent).product();
         let columns = if tile.is_empty() { 1 } else { columns };
         let read = ResidentRead { stage, id, read, operand, length };
@@ -143,14 +144,14 @@ fn moves(body: &GroupBody, expr: &TensorExpr, read: &Read, is_long: impl Fn(usiz
 }
 
 /// Bytes that a tile keeps, of elements as they are stored.
-pub fn resident_bytes(body: &GroupBody, params: &ScheduleParams) -> usize {
-    let bytes = |kept: &ResidentRead<'_>| kept.length * kept.element(body).bytes();
-    rows(body, params) * resident_reads(body).iter().map(bytes).sum::<usize>()
+pub fn resident_bytes(kernel: &Kernel) -> usize {
+    let bytes = |kept: &ResidentRead<'_>| kept.length * kept.element(kernel.body()).bytes();
+    rows(kernel) * resident_reads(kernel.body()).iter().map(bytes).sum::<usize>()
 }
 
 /// Elements that a tile keeps.
-pub fn resident_elements(body: &GroupBody, params: &ScheduleParams) -> usize {
-    rows(body, params) * resident_reads(body).iter().map(|kept| kept.length).sum::<usize>()
+pub fn resident_elements(kernel: &Kernel) -> usize {
+    rows(kernel) * resident_reads(kernel.body()).iter().map(|kept| kept.length).sum::<usize>()
 }
 
 /// How many sums are combined across a warp's lanes together: powers of two, the largest first, of `count` in all.
@@ -184,9 +185,10 @@ pub struct ResidentKey {
 
 impl ResidentKey {
     /// The key of a group, if its template keeps anything.
-    pub fn of(body: &GroupBody, params: &ScheduleParams) -> Option<Self> {
-        let kept = params.rules().holds_residents();
-        kept.then(|| Self::of_body(body)).flatten().map(|key| Self { tile: params.tile.clone(), ..key })
+    pub fn of(kernel: &Kernel) -> Option<Self> {
+        let body = kernel.body();
+        let kept = kernel.rules().holds_residents();
+        kept.then(|| Self::of_body(body)).flatten().map(|key| Self { tile: kernel.tile().to_vec(), ..key })
     }
 
     /// The key of what a group would keep under any tile; `None` if it would keep nothing.

@@ -3,7 +3,10 @@
 //! A recurrent layer multiplies the same rows at every step of time. A unit that runs one tile of all of its steps loads
 //! the tile's rows once.
 
+use std::sync::Arc;
+
 use crate::body::GroupBody;
+use crate::kernel::Kernel;
 use crate::template::Template;
 use crate::template::WeightStationary;
 use crate::template::block::WARP;
@@ -20,18 +23,20 @@ impl Rules for WeightStationary {
         "weight-stationary"
     }
 
-    fn check(&self, body: &GroupBody, params: &ScheduleParams) -> Result<(), &'static str> {
-        let narrow = resident_elements(body, params) <= MOST_RESIDENT;
+    fn check(&self, kernel: &Kernel) -> Result<(), &'static str> {
+        let body = kernel.body();
+        let narrow = resident_elements(kernel) <= MOST_RESIDENT;
         require(
             narrow && !resident_reads(body).is_empty(),
             "the tile violates the constraints of the weight-stationary template",
         )
     }
 
-    fn takes_tile(&self, body: &GroupBody, params: &ScheduleParams) -> bool {
+    fn takes_tile(&self, kernel: &Kernel) -> bool {
+        let body = kernel.body();
         let first_row = column_axes(body);
-        let is_whole = params.tile[..first_row] == body.tile_extents()[..first_row];
-        let fits = rows(body, params) <= most_rows() && (1..=MOST_COLUMNS).contains(&columns(body, params));
+        let is_whole = kernel.tile()[..first_row] == body.tile_extents()[..first_row];
+        let fits = rows(kernel) <= most_rows() && (1..=MOST_COLUMNS).contains(&columns(kernel));
         is_whole && fits && !resident_reads(body).is_empty()
     }
 
@@ -43,8 +48,8 @@ impl Rules for WeightStationary {
         true
     }
 
-    fn shared_bytes(&self, body: &GroupBody, params: &ScheduleParams) -> usize {
-        step_bytes(body, params)
+    fn shared_bytes(&self, kernel: &Kernel) -> usize {
+        step_bytes(kernel)
     }
 
     fn holds_residents(&self) -> bool {
@@ -60,9 +65,9 @@ fn most_rows() -> usize {
     WeightStationary.block_size().threads()
 }
 
-/// The parameters under which a body has at most `tiles` tiles: all columns in each, of the rows the innermost axes whole, one
+/// The kernel of a body with at most `tiles` tiles: all columns in each, of the rows the innermost axes whole, one
 /// divided evenly. `None` where a tile would have more rows or columns than a block takes.
-pub fn params_of_tiles(body: &GroupBody, tiles: usize) -> Option<ScheduleParams> {
+pub fn of_tiles(body: &Arc<GroupBody>, tiles: usize) -> Option<Kernel> {
     let mut tile = body.tile_extents();
     let mut left = tiles;
     for length in &mut tile[column_axes(body)..] {
@@ -70,8 +75,8 @@ pub fn params_of_tiles(body: &GroupBody, tiles: usize) -> Option<ScheduleParams>
         *length = extent.div_ceil(left).max(1);
         left /= extent.div_ceil(*length).max(1);
     }
-    let params = ScheduleParams { template: Template::WeightStationary, tile };
-    WeightStationary.takes_tile(body, &params).then_some(params)
+    let kernel = Kernel::unchecked(Arc::clone(body), ScheduleParams { template: Template::WeightStationary, tile });
+    WeightStationary.takes_tile(&kernel).then_some(kernel)
 }
 
 /// The parameters under which a body has one tile, whatever its rows.
