@@ -3,6 +3,8 @@
 //! The façade over the crates. A [`Model`] comes in, and [`Build`] and [`write_bundle`] make a verified plan and its
 //! program for every target. A bundle holds them, and [`open`] runs a model or a bundle on a device.
 
+#![warn(missing_docs)]
+
 mod arch_file;
 pub mod bench;
 mod build;

@@ -29,7 +29,6 @@ pub struct OperatorSetIdProto {
     /// The domain; empty for the default one.
     #[prost(string, tag = "1")]
     pub domain: String,
-    /// The version.
     #[prost(int64, tag = "2")]
     pub version: i64,
 }
@@ -40,7 +39,6 @@ pub struct GraphProto {
     /// The nodes.
     #[prost(message, repeated, tag = "1")]
     pub node: Vec<NodeProto>,
-    /// The name.
     #[prost(string, tag = "2")]
     pub name: String,
     /// Constants by name.
@@ -106,20 +104,15 @@ pub enum AttributeKind {
     Tensors = 9,
     /// `graphs`.
     Graphs = 10,
-    /// A sparse tensor.
     SparseTensor = 11,
-    /// Sparse tensors.
     SparseTensors = 12,
-    /// A type.
     Type = 13,
-    /// Types.
     Types = 14,
 }
 
 /// A named attribute.
 #[derive(Clone, PartialEq, Message)]
 pub struct AttributeProto {
-    /// The name.
     #[prost(string, tag = "1")]
     pub name: String,
     /// A single.
@@ -131,10 +124,8 @@ pub struct AttributeProto {
     /// Text.
     #[prost(bytes = "bytes", tag = "4")]
     pub s: Bytes,
-    /// A tensor.
     #[prost(message, optional, tag = "5")]
     pub t: Option<TensorProto>,
-    /// A graph.
     #[prost(message, optional, tag = "6")]
     pub g: Option<GraphProto>,
     /// Singles.
@@ -172,7 +163,6 @@ pub struct TensorProto {
     /// Elements that are 64-bit integers.
     #[prost(int64, repeated, tag = "7")]
     pub int64_data: Vec<i64>,
-    /// The name.
     #[prost(string, tag = "8")]
     pub name: String,
     /// The elements as little-endian bytes.
@@ -195,10 +185,8 @@ pub struct TensorProto {
 /// A key with a value.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct StringStringEntryProto {
-    /// The key.
     #[prost(string, tag = "1")]
     pub key: String,
-    /// The value.
     #[prost(string, tag = "2")]
     pub value: String,
 }
@@ -214,10 +202,8 @@ pub struct SparseTensorProto {
 /// A named value with its type.
 #[derive(Clone, PartialEq, Message)]
 pub struct ValueInfoProto {
-    /// The name.
     #[prost(string, tag = "1")]
     pub name: String,
-    /// The type.
     #[prost(message, optional, tag = "2")]
     pub r#type: Option<TypeProto>,
 }
@@ -256,12 +242,10 @@ pub struct TensorTypeProto {
 /// The dimensions of a tensor.
 #[derive(Clone, PartialEq, Message)]
 pub struct TensorShapeProto {
-    /// The dimensions.
     #[prost(message, repeated, tag = "1")]
     pub dim: Vec<DimensionProto>,
 }
 
-/// One dimension.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct DimensionProto {
     /// The extent or its name.
@@ -272,7 +256,6 @@ pub struct DimensionProto {
 /// An extent or its name.
 #[derive(Clone, PartialEq, Eq, Hash, Oneof)]
 pub enum DimensionValue {
-    /// The extent.
     #[prost(int64, tag = "1")]
     Extent(i64),
     /// The name of an extent that the caller chooses.
@@ -283,7 +266,6 @@ pub enum DimensionValue {
 /// An operator defined by nodes.
 #[derive(Clone, PartialEq, Message)]
 pub struct FunctionProto {
-    /// The name.
     #[prost(string, tag = "1")]
     pub name: String,
     /// Names of the inputs.
@@ -301,7 +283,6 @@ pub struct FunctionProto {
     /// Operator sets of the nodes.
     #[prost(message, repeated, tag = "9")]
     pub opset_import: Vec<OperatorSetIdProto>,
-    /// The domain.
     #[prost(string, tag = "10")]
     pub domain: String,
     /// Attributes with their defaults.

@@ -11,7 +11,6 @@ use crate::types::{Shape, TensorType};
 pub struct CountedOutput {
     /// The output's position.
     pub output: usize,
-    /// The dimension.
     pub dimension: usize,
     /// The position of the output that holds the count.
     pub count: usize,

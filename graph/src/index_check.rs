@@ -17,7 +17,6 @@ typed_id!(
 /// A tensor whose elements name places of a dimension. All of them that are used are checked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct IndexCheck {
-    /// The tensor.
     pub tensor: TensorId,
     /// The extent of the dimension: values from `-extent` to `extent - 1` name a place.
     pub extent: i64,
@@ -40,7 +39,6 @@ pub struct IndexFault {
 pub struct FaultyIndex {
     /// Which element.
     pub element: FaultyElement,
-    /// Its value.
     pub value: i64,
 }
 

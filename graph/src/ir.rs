@@ -34,7 +34,6 @@ pub enum Origin {
 pub struct Value {
     /// The name in the model; for people, never for lookup.
     pub name: String,
-    /// The type.
     pub ty: ValueType,
     /// Where it comes from.
     pub origin: Origin,
@@ -58,7 +57,6 @@ pub struct Node {
 pub struct GraphOutput {
     /// The name that the model gives the output, which may differ from its value's: several outputs may be one value.
     pub name: String,
-    /// The value.
     pub value: ValueId,
 }
 
@@ -67,7 +65,6 @@ pub struct GraphOutput {
 pub struct Graph {
     /// The name in the model.
     pub name: String,
-    /// All values.
     pub values: Arena<ValueId, Value>,
     /// All nodes, in topological order.
     pub nodes: Arena<NodeId, Node>,

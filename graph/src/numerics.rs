@@ -56,22 +56,18 @@ pub enum Use {
 /// The type of the register that holds an element in a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RegisterClass {
-    /// A predicate.
     Predicate,
     /// A 32-bit integer, which an element's code of fewer bits extends to.
     Word,
     /// A 64-bit integer.
     DoubleWord,
-    /// A single.
     Single,
-    /// A double.
     Double,
 }
 
 /// What there is to know of an element type.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Properties {
-    /// The type.
     pub element: ElementType,
     /// The short name: `f32`, `i64`, `bool`.
     pub name: &'static str,

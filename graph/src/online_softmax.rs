@@ -201,7 +201,6 @@ pub trait Arithmetic {
     /// A single.
     type Value: Clone;
 
-    /// A number.
     fn number(&mut self, value: f32) -> Self::Value;
     /// The larger; NaN if either is.
     fn maximum(&mut self, left: &Self::Value, right: &Self::Value) -> Self::Value;

@@ -45,7 +45,6 @@ pub struct UnknownPass(pub String);
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("pass {pass} leaves an invalid program: {error}")]
 pub struct InvalidPass {
-    /// The pass.
     pub pass: PassId,
     /// What does not hold of the program.
     pub error: ProgramError,
@@ -72,7 +71,6 @@ impl PassId {
         self.level
     }
 
-    /// The name.
     pub fn name(self) -> &'static str {
         match self.level {
             Level::Graph => passes::PASSES[self.place].0,

@@ -19,7 +19,6 @@ pub struct Tensor {
 
 /// A Rust type that tensors hold.
 pub trait Element: bytemuck::Pod {
-    /// The element type.
     const TYPE: ElementType;
 }
 
@@ -94,7 +93,6 @@ impl Tensor {
         &self.ty.shape
     }
 
-    /// The element type.
     pub fn element(&self) -> ElementType {
         self.ty.element
     }

@@ -26,14 +26,12 @@ pub enum Violation {
     UnknownOutput(ValueId),
     /// An operator does not accept its inputs.
     Refused {
-        /// The node.
         node: NodeId,
         /// What inference says.
         reason: String,
     },
     /// A value is not of the type that inference finds.
     Type {
-        /// The value.
         value: ValueId,
         /// What the value declares.
         declared: ValueType,

@@ -41,7 +41,6 @@ pub struct ModelInfo {
     pub parameters: Option<u64>,
     /// One line for people: the architecture with its sizes and where it was published.
     pub summary: &'static str,
-    /// Builds it.
     pub(crate) build: fn(&mut Builder),
 }
 
@@ -51,7 +50,6 @@ impl ModelInfo {
         self.family == Family::Recurrent
     }
 
-    /// Builds the model.
     pub fn build(&self, options: &BuildOptions) -> Result<Model, ModelError> {
         if options.batch == 0 {
             return Err(ModelError::Batch { model: self.name });

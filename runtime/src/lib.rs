@@ -2,6 +2,8 @@
 //!
 //! Without the feature `compile` nothing here reaches a compiler: a deployment loads and runs what is already built.
 
+#![warn(missing_docs)]
+
 pub mod bundle;
 pub mod cache;
 pub mod checkpoint;

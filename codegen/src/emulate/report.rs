@@ -11,7 +11,6 @@ use crate::kernel_ir::{GlobalSpace, KernelId, Location, Table};
 /// Where a violation was seen.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Site {
-    /// The block.
     pub block: u32,
     /// The warp in the block.
     pub warp: u32,
@@ -34,7 +33,6 @@ impl fmt::Display for Site {
 /// A warp of the grid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WarpName {
-    /// The block.
     pub block: u32,
     /// The warp in the block.
     pub warp: u32,
@@ -63,7 +61,6 @@ pub enum Fault {
     /// An access outside a global space; the value read is poison, the write is dropped.
     #[error("{space:?} access of {bytes} bytes at byte {address} of {length}")]
     GlobalOutOfBounds {
-        /// The space.
         space: GlobalSpace,
         /// The first byte.
         address: i64,
@@ -75,7 +72,6 @@ pub enum Fault {
     /// A wide global access that is not aligned to its size.
     #[error("{space:?} access of {bytes} bytes at byte {address} is misaligned")]
     GlobalMisaligned {
-        /// The space.
         space: GlobalSpace,
         /// The first byte.
         address: i64,
@@ -90,10 +86,7 @@ pub enum Fault {
     },
     /// A dispatch of a number that no kernel has.
     #[error("no kernel has the number {number}")]
-    UnknownKernel {
-        /// The number.
-        number: usize,
-    },
+    UnknownKernel { number: usize },
     /// Two accesses of the arena that nothing orders.
     #[error("arena byte {address}: {race:?} against {other} is not ordered")]
     GlobalRace {
@@ -149,7 +142,6 @@ pub enum Fault {
     GlobalOverlap {
         /// The first byte of the second lane's write.
         address: usize,
-        /// The lanes.
         lanes: (u32, u32),
     },
     /// An access outside a shared array.
@@ -198,18 +190,11 @@ pub enum Fault {
     },
     /// A register array is indexed outside its bounds.
     #[error("register array index {index} of {length}")]
-    ArrayOutOfBounds {
-        /// The index.
-        index: i64,
-        /// The length.
-        length: u32,
-    },
+    ArrayOutOfBounds { index: i64, length: u32 },
     /// A plan table is read outside its bounds.
     #[error("{table:?} word {index} of {length}")]
     TableOutOfBounds {
-        /// The table.
         table: Table,
-        /// The index.
         index: i64,
         /// The words.
         length: usize,
@@ -238,7 +223,6 @@ pub enum Fault {
     /// All blocks wait, so no signal follows; the launch ends. One for each wait.
     #[error("deadlock: counter {counter} is {seen}, waiting for {wanted}")]
     Deadlock {
-        /// The counter.
         counter: u32,
         /// Its value.
         seen: u32,
@@ -247,10 +231,7 @@ pub enum Fault {
     },
     /// More instructions than allowed; the launch ends.
     #[error("more than {limit} instructions")]
-    StepBudget {
-        /// The limit.
-        limit: u64,
-    },
+    StepBudget { limit: u64 },
 }
 
 /// A fault and where it was seen.

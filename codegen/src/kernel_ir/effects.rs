@@ -34,7 +34,6 @@ pub struct Written<P> {
 /// An expression that a statement reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Read<E> {
-    /// The expression.
     pub expression: E,
     /// What it is for.
     pub role: Role,
@@ -45,7 +44,6 @@ pub struct Read<E> {
 /// The type that a statement needs of what it reads or writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Needed {
-    /// This one.
     Scalar(ScalarType),
     /// `I32` or `I64`.
     Integer,
@@ -94,15 +92,12 @@ pub struct Effects<'s> {
 /// The bodies in which a statement may stand, with its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Home {
-    /// All.
     Anywhere,
-    /// Entries.
     Entry(&'static str),
     /// The entry that walks streams.
     Persistent(&'static str),
     /// The entries of nodes.
     Node(&'static str),
-    /// Kernels.
     Kernel(&'static str),
     /// Kernels whose blocks share a launch with all others: none that is a node.
     Exchange(&'static str),
@@ -187,10 +182,7 @@ pub enum Control {
     /// One of the blocks, or none; then the next statement.
     Select,
     /// A kernel; then the next statement.
-    Call {
-        /// The kernel.
-        kernel: KernelId,
-    },
+    Call { kernel: KernelId },
     /// Any kernel; then the next statement.
     Dispatch,
 }

@@ -15,7 +15,6 @@ pub enum Body {
     Entry,
     /// The entry of a kernel as a node.
     Node(KernelId),
-    /// A kernel.
     Kernel(KernelId),
 }
 

@@ -43,7 +43,6 @@ impl SharedArray {
 pub struct Function {
     /// Scalar variables.
     pub locals: Arena<LocalId, ScalarType>,
-    /// Register arrays.
     pub arrays: Arena<ArrayId, RegisterArray>,
     /// Shared-memory arrays; a block's shared memory is the maximum over its kernels, not the sum.
     pub shared: Arena<SharedId, SharedArray>,

@@ -50,7 +50,6 @@ pub enum Statement {
     Assign {
         /// What is written.
         place: Place,
-        /// The value.
         value: Expression,
     },
     /// Reads `width` consecutive elements of global memory from element `index` on.
@@ -121,7 +120,6 @@ pub enum Statement {
     LoadShared {
         /// What is written; the first of `width` array elements.
         place: Place,
-        /// The array.
         array: SharedId,
         /// Elements moved.
         width: Width,
@@ -130,7 +128,6 @@ pub enum Statement {
     },
     /// Writes `values.len()` consecutive elements of shared memory.
     StoreShared {
-        /// The array.
         array: SharedId,
         /// The element index, `I32`.
         index: Expression,
@@ -161,7 +158,6 @@ pub enum Statement {
         array: SharedId,
         /// The first element there, `I32`; a multiple of four.
         index: Expression,
-        /// The table.
         table: Table,
         /// The first word there, `I32`; a multiple of four.
         first: Expression,
@@ -221,9 +217,7 @@ pub enum Statement {
     },
     /// Runs a kernel that has no waits of its own; block-uniform. Only in an entry.
     Call {
-        /// The kernel.
         kernel: KernelId,
-        /// Its operands.
         operands: CallOperands,
         /// The tile index, `I32`.
         tile: Expression,
@@ -232,7 +226,6 @@ pub enum Statement {
     Dispatch {
         /// The index of the kernel among those of the program, `I32`.
         number: Expression,
-        /// Its operands.
         operands: CallOperands,
         /// The tile index, `I32`.
         tile: Expression,
@@ -275,7 +268,6 @@ pub enum Statement {
     LoadTable {
         /// What is written.
         place: Place,
-        /// The table.
         table: Table,
         /// The word, `I32`.
         index: Expression,
@@ -284,19 +276,16 @@ pub enum Statement {
     LoadControl {
         /// What is written, `I32`.
         place: Place,
-        /// The word.
         word: ControlWord,
     },
     /// Reads a special register; every thread for itself. Only in the entry.
     ReadSpecial {
         /// What is written, `I32`.
         place: Place,
-        /// The register.
         register: SpecialRegister,
     },
     /// Writes a control word, relaxed.
     StoreControl {
-        /// The word.
         word: ControlWord,
         /// An `I32`.
         value: Expression,
@@ -305,7 +294,6 @@ pub enum Statement {
     AddControl {
         /// What is written: the word before the addition, `I32`.
         place: Place,
-        /// The word.
         word: ControlWord,
         /// An `I32`.
         value: Expression,

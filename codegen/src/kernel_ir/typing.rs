@@ -82,12 +82,10 @@ pub enum TypeError {
     Mismatch {
         /// The type needed.
         expected: ScalarType,
-        /// The type found.
         found: ScalarType,
     },
     /// An operation that its operands' type does not have.
     Undefined {
-        /// The operation.
         operation: String,
         /// The type of the operands.
         scalar: ScalarType,

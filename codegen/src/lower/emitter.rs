@@ -23,7 +23,6 @@ pub(crate) struct StagedArray {
     pub(crate) array: SharedId,
     /// Per dimension, the first coordinate of the tile's box.
     pub(crate) first: Vec<Expression>,
-    /// The box.
     pub(crate) spans: StagedBox,
 }
 

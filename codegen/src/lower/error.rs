@@ -21,7 +21,6 @@ pub enum LowerError {
     TooLarge {
         /// The rOperator.
         operator: OperatorId,
-        /// The tensor.
         tensor: TensorId,
     },
 }

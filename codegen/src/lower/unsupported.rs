@@ -21,7 +21,6 @@ pub enum Unsupported {
     Function {
         /// The function's name.
         function: &'static str,
-        /// The type.
         element: ElementType,
     },
     /// Kernels do not sort elements of this type.
@@ -30,7 +29,6 @@ pub enum Unsupported {
 }
 
 impl Unsupported {
-    /// The element type.
     pub fn element(self) -> ElementType {
         match self {
             Self::Element(element) | Self::Function { element, .. } | Self::Sort(element) => element,

@@ -16,7 +16,6 @@ use crate::prelude::{REFETCHED, device_source, linked_source, nodes_source};
 /// The translation units of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DeviceUnits {
-    /// All of it.
     Whole(String),
     /// Parts to be linked with one another: that of a persistent entry last, nodes beside their kernels.
     Linked(Vec<LinkedUnit>),

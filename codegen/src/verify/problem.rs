@@ -33,13 +33,11 @@ pub enum Problem {
     Type {
         /// The type needed.
         expected: ScalarType,
-        /// The type found.
         found: ScalarType,
     },
     /// An operation that its operands' type does not have.
     #[error("{operation} is not defined on {scalar:?}")]
     Undefined {
-        /// The operation.
         operation: String,
         /// The type of the operands.
         scalar: ScalarType,
@@ -58,12 +56,7 @@ pub enum Problem {
     NoDependencyWait,
     /// Another number of nodes than of kernels.
     #[error("{nodes} nodes for {kernels} kernels")]
-    Nodes {
-        /// The nodes.
-        nodes: usize,
-        /// The kernels.
-        kernels: usize,
-    },
+    Nodes { nodes: usize, kernels: usize },
     /// An access wider than one element whose place is not in an array.
     #[error("a wide load into a scalar variable")]
     WidePlace,
@@ -85,19 +78,16 @@ pub enum Problem {
     /// A register array indexed out of its bounds.
     #[error("{array} is indexed from {lowest} to {highest}, its length is {length}")]
     ArrayBounds {
-        /// The array.
         array: ArrayId,
         /// The lowest index.
         lowest: i64,
         /// The highest index.
         highest: i64,
-        /// The length.
         length: u32,
     },
     /// Control flow or a value that is not uniform where it must be.
     #[error("{what} must be uniform in the {scope}")]
     Divergent {
-        /// What it is.
         what: &'static str,
         /// Over which threads.
         scope: Scope,

@@ -15,7 +15,6 @@ use crate::onnx::{DimensionProto, DimensionValue, TensorShapeProto, TensorTypePr
 /// An input or output as a model declares it, for people: extents, names of dimensions, and `?`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeclaredPort {
-    /// The name.
     pub name: String,
     /// The type, such as `f32[batch, 16]`.
     pub ty: String,

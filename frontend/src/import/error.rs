@@ -28,7 +28,6 @@ pub enum ImportError {
         culprit: String,
         /// The quantity.
         what: &'static str,
-        /// The limit.
         limit: u64,
     },
     /// The bytes are no ONNX model.
@@ -53,7 +52,6 @@ pub enum ImportError {
     /// A constant cannot be read.
     #[error("tensor `{}`: {error}", legible(tensor))]
     Weight {
-        /// The tensor.
         tensor: String,
         /// What is wrong with it.
         error: WeightError,
@@ -64,9 +62,7 @@ pub enum ImportError {
         names(.inputs), names(.dimensions)
     )]
     UnknownName {
-        /// The name.
         name: String,
-        /// The inputs.
         inputs: Vec<String>,
         /// The dimensions that have names.
         dimensions: Vec<String>,
@@ -93,7 +89,6 @@ pub enum ImportError {
     /// A batch is chosen for a model whose first dimensions are all decided.
     #[error("batch {batch} cannot be chosen: the model fixes its shapes, no first dimension is open ({})", escaped(&.inputs.join(", ")))]
     Batch {
-        /// The batch.
         batch: usize,
         /// The inputs with their types.
         inputs: Vec<String>,
@@ -117,7 +112,6 @@ pub struct Unsupported {
 pub struct UnsupportedTensor {
     /// Where it stands.
     pub place: TensorPlace,
-    /// Its name.
     pub name: String,
     /// Why it is not supported, after its name.
     pub reason: String,
@@ -139,7 +133,6 @@ pub enum TensorPlace {
 /// An input with dimensions that have no chosen extent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MissingShape {
-    /// The input.
     pub input: String,
     /// Its dimensions as the model has them: extents, names, or `?`; `None` if even the rank is unknown.
     pub dimensions: Option<Vec<String>>,
@@ -152,7 +145,6 @@ pub struct UnsupportedNode {
     pub node: String,
     /// The operator's domain; empty for the default one.
     pub domain: String,
-    /// The operator.
     pub operator: String,
     /// The version of the operator set.
     pub opset: i64,

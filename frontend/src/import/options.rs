@@ -36,7 +36,6 @@ pub enum Overridable {
     /// at most. Old exporters list all that a model has, and such weights are constants.
     #[default]
     Declared,
-    /// None.
     None,
     /// Those whose names fit.
     Matching(NameFilter),

@@ -13,7 +13,6 @@ pub(super) type Scope<'m> = BTreeMap<&'m str, Option<SymbolId>>;
 pub(super) struct Environment<'m> {
     /// The symbols of names.
     pub(super) names: Scope<'m>,
-    /// The operator sets.
     pub(super) opsets: &'m [OperatorSetIdProto],
     /// Values of the attributes of the function that the nodes stand in.
     pub(super) attributes: BTreeMap<&'m str, &'m AttributeProto>,

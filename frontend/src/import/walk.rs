@@ -31,7 +31,6 @@ pub(super) enum State {
     Value(ValueId),
     /// What a branch reads of another symbol, not in the graph yet.
     Gated(Gate),
-    /// A sequence.
     Sequence(Vec<SymbolId>),
 }
 

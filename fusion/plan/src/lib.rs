@@ -1,6 +1,8 @@
 //! Execution plans, and what a runtime needs of them: kernel bodies and their parameters, streams, memory, text, tables and
 //! the verifier.
 
+#![warn(missing_docs)]
+
 pub mod body;
 pub mod kernel;
 pub mod plan;

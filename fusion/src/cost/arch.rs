@@ -88,7 +88,6 @@ pub struct GpuArch {
     /// Peaks of arithmetic.
     #[serde(flatten)]
     pub peaks: Peaks,
-    /// Cycles a microsecond.
     pub cycles_per_microsecond: Constant<f64>,
     /// Bytes a microsecond from device memory, all multiprocessors together (BW_global).
     pub memory_bytes_per_microsecond: Constant<f64>,

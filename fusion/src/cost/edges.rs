@@ -44,7 +44,6 @@ pub struct EdgeTime {
     pub edge: Edge,
     /// Units that take part, where the number matters.
     pub units: Option<usize>,
-    /// Microseconds of one.
     pub microseconds: f64,
     /// Microseconds by the costs that plans are made with, where they have one for it.
     #[serde(default)]

@@ -31,7 +31,6 @@ use warpweave_plan::template::contraction::shape::ContractionShape;
 /// A kernel with its cost.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PricedKernel {
-    /// The kernel.
     pub kernel: Kernel,
     /// Microseconds on the whole device, the dependent step included.
     pub microseconds: f64,

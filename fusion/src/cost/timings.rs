@@ -36,7 +36,6 @@ pub struct Version {
 pub struct Machine {
     /// The device's architecture.
     pub architecture: Architecture,
-    /// The driver.
     pub driver: Version,
     /// The compiler of device text.
     pub compiler: Version,
@@ -45,7 +44,6 @@ pub struct Machine {
 /// A kernel on a machine: what a time is recorded for.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TimedKernel {
-    /// The machine.
     pub machine: Machine,
     /// What it computes.
     pub signature: Signature,

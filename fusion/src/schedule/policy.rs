@@ -52,7 +52,6 @@ impl SyncPolicy {
         self.placement
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match (self.waits, self.placement) {
             (WaitGranularity::Device, _) => "barrier",

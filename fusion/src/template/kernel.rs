@@ -10,7 +10,6 @@ use warpweave_plan::kernel::Kernel;
 pub struct CountedKernel<'k> {
     /// The device.
     pub arch: &'k GpuArch,
-    /// The kernel.
     pub kernel: &'k Kernel,
     /// What it does over all tiles, where its price follows from that.
     pub counts: KernelCounts,

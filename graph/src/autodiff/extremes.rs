@@ -24,11 +24,9 @@ pub(super) struct Reduction<'s> {
 /// Points whose sum has the gradients of a reduction, with what they read and the adjoint of the sum.
 #[derive(Clone, Debug)]
 pub(super) struct Summed {
-    /// The points.
     pub points: Points,
     /// What they read.
     pub operands: Vec<TensorId>,
-    /// The adjoint.
     pub adjoint: TensorId,
 }
 

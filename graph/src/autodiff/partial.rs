@@ -11,7 +11,6 @@ use crate::types::ElementType;
 pub(super) struct Differentiated<'e> {
     /// The expression that the scalar belongs to.
     pub expr: &'e TensorExpr,
-    /// The scalar.
     pub scalar: &'e Scalar,
     /// Who is handed the gradient of an extreme.
     pub ties: Ties,

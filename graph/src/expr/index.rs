@@ -34,7 +34,6 @@ impl Range {
 /// What an index is linear in.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Atom {
-    /// An axis.
     Axis(AxisId),
     /// ⌊index / divisor⌋, divisor > 0.
     FloorDiv(Box<Index>, i64),
@@ -52,7 +51,6 @@ pub enum Atom {
 /// run fails.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct IndirectIndex {
-    /// The read.
     pub read: ReadId,
     /// The extent of the dimension; positive.
     pub extent: i64,
@@ -96,12 +94,10 @@ impl<F: Fn(AxisId) -> Range> Ranges for F {
 const UNBOUNDED: Range = Range { minimum: i64::MIN / 4, maximum: i64::MAX / 4 };
 
 impl Index {
-    /// A constant.
     pub fn constant(value: i64) -> Self {
         Self { constant: value, terms: Vec::new() }
     }
 
-    /// An axis.
     pub fn axis(axis: AxisId) -> Self {
         Self::of(Atom::Axis(axis))
     }
@@ -468,7 +464,6 @@ impl Guard {
         Self::default()
     }
 
-    /// The conditions.
     pub fn conditions(&self) -> &[Condition] {
         &self.0
     }

@@ -50,7 +50,6 @@ impl Literal {
         if element.is_float() { Self::new(element, f64::INFINITY) } else { Self::integer(element, highest(element)) }
     }
 
-    /// The element type.
     pub fn element(self) -> ElementType {
         match self {
             Self::Bool(_) => ElementType::Bool,
@@ -193,7 +192,6 @@ impl BinaryOp {
 /// A scalar computed at one point of an expression's axes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Scalar {
-    /// A literal.
     Literal(Literal),
     /// A read's value.
     Read(ReadId),

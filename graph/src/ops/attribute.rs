@@ -13,7 +13,6 @@ pub enum Attribute {
     Float(f32),
     /// Text.
     String(String),
-    /// A tensor.
     Tensor(Tensor),
     /// Integers.
     Ints(Vec<i64>),

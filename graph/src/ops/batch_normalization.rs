@@ -28,7 +28,6 @@ pub struct BatchNormalization {
 /// What has a scale, a bias, a mean and a variance of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Parameters {
-    /// A channel.
     OfChannel,
     /// A place of an image, as opsets before 9 allow: `[C, …]`.
     OfPlace,

@@ -19,7 +19,6 @@ impl Channels {
         Ok(if attributes.int("channels_last")?.unwrap_or(0) == 0 { Self::Second } else { Self::Last })
     }
 
-    /// The attribute.
     pub fn attribute(self) -> (&'static str, Attribute) {
         ("channels_last", Attribute::Int(i64::from(self == Self::Last)))
     }

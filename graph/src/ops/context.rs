@@ -6,7 +6,6 @@ use crate::types::{TensorType, ValueType};
 /// What is known of a value: its type and, if it is constant, its elements.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fact {
-    /// The type.
     pub ty: ValueType,
     /// The elements, where they are known.
     pub value: Option<Tensor>,
@@ -25,7 +24,6 @@ pub enum InferError {
         count: usize,
         /// The fewest.
         least: usize,
-        /// The most.
         most: usize,
     },
     /// An input that must be known at compile time is not constant.

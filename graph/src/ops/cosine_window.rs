@@ -32,7 +32,6 @@ impl CosineWindow {
         Ok(Self { element, periodic: attributes.flag("periodic")?.unwrap_or(true) })
     }
 
-    /// The attributes.
     pub fn attributes(&self) -> Vec<(&'static str, Attribute)> {
         vec![
             ("output_datatype", Attribute::Int(element_number(self.element))),

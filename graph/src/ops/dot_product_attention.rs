@@ -10,11 +10,8 @@ use crate::types::{ElementType, Shape, TensorType};
 /// and values.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads {
-    /// The queries.
     pub queries: TensorId,
-    /// The keys.
     pub keys: TensorId,
-    /// The values.
     pub values: TensorId,
 }
 

@@ -29,7 +29,6 @@ impl ExtremePlace {
         Self { axis: dimension as i64, keep: true, last: false }
     }
 
-    /// The attributes.
     pub fn attributes(&self) -> Vec<(&'static str, Attribute)> {
         vec![
             ("axis", Attribute::Int(self.axis)),

@@ -16,7 +16,6 @@ pub struct Gather {
 }
 
 impl Gather {
-    /// Along one dimension.
     pub fn along(dimension: usize) -> Self {
         Self { axis: dimension as i64 }
     }

@@ -6,7 +6,6 @@ use crate::expr::{BinaryOp, Scalar, UnaryOp};
 /// What an image has beyond its borders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GridPadding {
-    /// Zeros.
     Zeros,
     /// The nearest pixel.
     Border,
@@ -35,7 +34,6 @@ impl GridPadding {
         known.ok_or_else(|| AttributeError::Value { name: "padding_mode", reason: reason() })
     }
 
-    /// The attribute.
     pub fn attribute(self) -> (&'static str, Attribute) {
         let name = Self::NAMES.iter().find(|(known, _)| *known == self).map_or("", |(_, name)| name);
         ("padding_mode", Attribute::String(name.to_owned()))

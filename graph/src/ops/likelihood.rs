@@ -10,7 +10,6 @@ use crate::types::{ElementType, Shape, TensorType};
 enum Combination {
     /// They stay as they are.
     None,
-    /// Their sum.
     Sum,
     /// Their sum over the sum of weights.
     Mean,
@@ -40,7 +39,6 @@ impl Likelihood {
         })
     }
 
-    /// The attributes.
     pub fn attributes(&self) -> Vec<(&'static str, Attribute)> {
         let name = Combination::NAMES.iter().find(|(known, _)| *known == self.combination).map_or("", |(_, name)| name);
         let ignored = self.ignored.map(|class| ("ignore_index", Attribute::Int(class)));

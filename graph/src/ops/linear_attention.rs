@@ -121,7 +121,6 @@ impl<'a> Cell<'a> {
         self.read(tensor, vec![Index::axis(batch), Index::constant(self.step as i64), place])
     }
 
-    /// Reads a tensor.
     fn read(&mut self, tensor: TensorId, index: Vec<Index>) -> Scalar {
         let ty = self.program.ty(tensor);
         let operand = self.expr.operand(ty);

@@ -7,7 +7,6 @@ use crate::types::{ElementType, Shape};
 
 /// Mean and variance of a tensor along some dimensions, which keep an extent of 1.
 pub struct Moments {
-    /// The mean.
     pub mean: TensorId,
     /// The mean square of the distance from the mean.
     pub variance: TensorId,

@@ -10,7 +10,6 @@ use crate::types::{ElementType, Shape, TensorType};
 /// A window that slides over the spatial dimensions of `[N, C, …]`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pool {
-    /// The window.
     pub window: Window,
     /// Whether a last window that sticks out counts.
     pub round_up: bool,

@@ -30,7 +30,6 @@ impl Prefix {
         Ok(Self { exclusive: flag("exclusive")?, reverse: flag("reverse")? })
     }
 
-    /// The attributes.
     pub fn attributes(&self) -> Vec<(&'static str, Attribute)> {
         [("exclusive", self.exclusive), ("reverse", self.reverse)]
             .map(|(name, flag)| (name, Attribute::Int(i64::from(flag))))

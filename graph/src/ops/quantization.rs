@@ -59,7 +59,6 @@ impl Granularity {
         Ok(Self { axis: attributes.int("axis")?.unwrap_or(1), block })
     }
 
-    /// The attributes.
     pub fn attributes(self) -> Vec<(&'static str, Attribute)> {
         vec![("axis", Attribute::Int(self.axis)), ("block_size", Attribute::Int(self.block as i64))]
     }

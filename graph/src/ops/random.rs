@@ -25,7 +25,6 @@ pub enum Distribution {
     },
     /// Normally.
     Normal {
-        /// The mean.
         mean: f32,
         /// The standard deviation.
         scale: f32,
@@ -80,7 +79,6 @@ impl Source {
         Self { seed: seed as f32 }
     }
 
-    /// The attribute.
     pub fn attribute(self) -> (&'static str, Attribute) {
         ("seed", Attribute::Float(self.seed))
     }
@@ -131,7 +129,6 @@ impl Distribution {
         Ok(Self::Normal { mean, scale: attributes.float("scale")?.unwrap_or(1.0) })
     }
 
-    /// The attributes.
     pub fn attributes(self) -> Vec<(&'static str, Attribute)> {
         let pairs = match self {
             Self::Uniform { low, high } => [("low", low), ("high", high)],

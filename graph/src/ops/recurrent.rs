@@ -308,7 +308,6 @@ impl Recurrent {
 /// Something with a row a gate and feature that is added to a product.
 #[derive(Clone, Copy, Debug)]
 pub struct Addend {
-    /// The tensor.
     pub tensor: TensorId,
     /// How it is indexed.
     pub kind: AddendKind,
@@ -321,7 +320,6 @@ pub enum AddendKind {
     Projection(usize),
     /// `[direction, first + row]` of the bias.
     Bias {
-        /// The direction.
         direction: usize,
         /// The row of the bias that belongs to row 0.
         first: usize,

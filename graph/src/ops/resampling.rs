@@ -23,12 +23,7 @@ pub enum Positions {
     /// The first and the last elements correspond.
     AlignCorners,
     /// The output spans a part of the input, from its start to its end, both of 0 to 1.
-    Crop {
-        /// The start.
-        start: f64,
-        /// The end.
-        end: f64,
-    },
+    Crop { start: f64, end: f64 },
 }
 
 /// One dimension that is resampled.

@@ -47,7 +47,6 @@ impl Combination {
         known.ok_or_else(|| AttributeError::Value { name: "reduction", reason: reason() })
     }
 
-    /// The attribute.
     pub fn attribute(self) -> (&'static str, Attribute) {
         let name = Self::NAMES.iter().find(|(known, _)| *known == self).map_or("", |(_, name)| name);
         ("reduction", Attribute::String(name.to_owned()))

@@ -22,7 +22,6 @@ pub struct Bounds {
     pub start: i64,
     /// The element before which it ends; negative from the back.
     pub end: i64,
-    /// The step.
     pub step: i64,
 }
 

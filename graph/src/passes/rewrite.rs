@@ -13,7 +13,6 @@ use crate::types::ValueType;
 pub struct Patch {
     /// The pass that wants it.
     pub pass: &'static str,
-    /// The node.
     pub node: NodeId,
     /// What stands in its place.
     pub replacement: Replacement,

@@ -65,7 +65,6 @@ impl ProgramBuilder {
         id
     }
 
-    /// A constant.
     pub fn constant(&mut self, value: Tensor) -> TensorId {
         let ty = value.ty().clone();
         self.program.tensors.push(TensorDefinition { ty, source: Source::Constant(value) })

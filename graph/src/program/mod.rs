@@ -51,10 +51,7 @@ pub enum Definition {
     /// What a procedure computes; operands in the order of its access expression.
     Opaque(Opaque),
     /// The operands laid end to end along an axis, in order.
-    Concat {
-        /// The axis.
-        axis: usize,
-    },
+    Concat { axis: usize },
 }
 
 /// A statement: defines one tensor from earlier ones.
@@ -74,7 +71,6 @@ pub struct Statement {
 /// Statements in an order in which every tensor is defined before it is read.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TensorProgram {
-    /// All tensors.
     pub tensors: Arena<TensorId, TensorDefinition>,
     /// All statements, in execution order.
     pub statements: Arena<StatementId, Statement>,

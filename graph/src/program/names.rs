@@ -54,7 +54,6 @@ pub struct Origin {
     /// What its statements are for; a node of a model stands here twice where its gradients are computed, too.
     #[serde(default)]
     pub phase: Phase,
-    /// The operator.
     pub operator: String,
     /// The node's name; may be empty.
     pub name: String,

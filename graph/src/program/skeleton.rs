@@ -33,7 +33,6 @@ pub struct SkeletonTensor {
 /// A [`TensorProgram`] whose constants have types and no values.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ProgramSkeleton {
-    /// All tensors.
     pub tensors: Arena<TensorId, SkeletonTensor>,
     /// All statements, in execution order.
     pub statements: Arena<StatementId, Statement>,

@@ -20,9 +20,7 @@ pub enum Ties {
 /// A program and who is handed the gradient of each statement's extremes.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Differentiable {
-    /// The program.
     pub program: TensorProgram,
-    /// One a statement.
     pub ties: Arena<StatementId, Ties>,
 }
 

@@ -42,7 +42,6 @@ pub enum ProgramFault {
     /// A statement's expression is ill-formed.
     #[error("the expression of {statement} is ill-formed: {reason}")]
     Expression {
-        /// The statement.
         statement: StatementId,
         /// What is wrong.
         reason: &'static str,
@@ -61,11 +60,8 @@ pub enum ProgramFault {
 /// Part of a program that a fault is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Culprit {
-    /// A tensor.
     Tensor(TensorId),
-    /// A statement.
     Statement(StatementId),
-    /// The outputs.
     Outputs,
 }
 

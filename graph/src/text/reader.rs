@@ -217,7 +217,6 @@ impl<'t> Reader<'t> {
         if possible { Ok(TensorType { element, shape }) } else { Err(before.expected("a smaller shape")) }
     }
 
-    /// An element type.
     pub fn element_type(&mut self) -> Parsed<ElementType> {
         self.eat_element_type().ok_or_else(|| self.expected("an element type"))
     }

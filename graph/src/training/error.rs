@@ -19,7 +19,6 @@ pub enum TrainingError {
     /// The output has no such loss.
     #[error("output `{}`: {error}", legible(.output))]
     Loss {
-        /// The output.
         output: String,
         /// Why.
         error: LossError,
@@ -39,7 +38,6 @@ pub enum TrainingError {
     /// The loss does not depend on tensors.
     #[error("the loss does not depend on {} by any differentiable path: {}; freeze what is not to be trained", shown(.tensors), ends(.nodes))]
     NoPath {
-        /// The tensors.
         tensors: Vec<String>,
         /// The nodes that the loss depends on and that pass no gradient on to them.
         nodes: Vec<String>,

@@ -43,7 +43,6 @@ pub(super) struct Trained<'n> {
     pub name: &'n str,
     /// The state.
     pub tensor: TensorId,
-    /// Its gradient.
     pub gradient: TensorId,
 }
 

@@ -16,7 +16,6 @@ pub(crate) enum After {
 /// Convolution, batch normalisation and activation. `gain` is the mean of the normalisation's scales: below 1 where the
 /// result is added to something, so that magnitudes stay as depth grows.
 pub(crate) struct Unit {
-    /// The convolution.
     pub(crate) convolution: Convolution,
     /// Added to the variance.
     pub(crate) epsilon: f32,

@@ -52,7 +52,6 @@ pub(crate) fn stack(builder: &mut Builder, steps: &[Value]) -> Value {
 /// Which ways a layer walks over time, and what becomes of the two ways' states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Direction {
-    /// Forwards.
     Forward,
     /// Both ways, the states added.
     Sum,

@@ -12,7 +12,6 @@ pub(super) enum Attribute {
     Ints(&'static str, Vec<usize>),
     /// A single.
     Float(&'static str, f32),
-    /// Text.
     Text(&'static str, &'static str),
 }
 

@@ -46,12 +46,10 @@ impl Window {
     }
 }
 
-/// A convolution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Convolution {
     /// Channels of the output.
     pub(crate) outputs: usize,
-    /// The window.
     pub(crate) window: Window,
     /// Groups of channels that do not mix.
     pub(crate) groups: usize,

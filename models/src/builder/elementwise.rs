@@ -13,7 +13,6 @@ pub(crate) enum Unary {
     Tanh,
     /// The error function.
     Erf,
-    /// The square root.
     SquareRoot,
 }
 

@@ -4,7 +4,6 @@ use crate::blocks::image;
 use crate::builder::{Builder, Convolution, Window};
 use crate::{Family, ModelInfo};
 
-/// AlexNet.
 pub(crate) const ALEXNET: ModelInfo = ModelInfo {
     name: "alexnet",
     family: Family::Convolutional,

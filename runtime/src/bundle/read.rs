@@ -331,7 +331,6 @@ fn check_seal(mut file: &File, manifest: &[u8], path: &Path) -> Result<(), Bundl
     }
 }
 
-/// The manifest.
 fn manifest_text(archive: &mut ZipArchive<impl Read + Seek>, path: &Path) -> Result<Vec<u8>, BundleError> {
     let entry = match archive.by_name(&EntryName::Manifest.to_string()) {
         Ok(entry) => entry,

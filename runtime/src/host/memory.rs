@@ -217,7 +217,6 @@ pub(super) struct Memory<'m> {
 pub(super) struct Base(usize);
 
 impl Base {
-    /// The first.
     pub(super) const FIRST: Self = Self(0);
 }
 

@@ -404,7 +404,6 @@ impl Compiled {
     }
 }
 
-/// A compiled body.
 #[derive(Clone, Debug)]
 pub struct CompiledBody {
     pub code: Vec<Instruction>,

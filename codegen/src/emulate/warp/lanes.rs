@@ -332,7 +332,6 @@ pub fn source_lane(mode: ShuffleMode, lane: usize) -> usize {
     }
 }
 
-/// The active lanes.
 pub fn lanes(active: u32) -> impl Iterator<Item = usize> {
     let mut rest = active;
     std::iter::from_fn(move || {

@@ -135,7 +135,6 @@ impl World<'_> {
         }
     }
 
-    /// A control word.
     pub fn control(&mut self, word: ControlWord) -> &mut u32 {
         match word {
             ControlWord::Epoch => &mut self.control.epoch,

@@ -11,7 +11,6 @@ use crate::lower::error::LowerError;
 
 /// A slice of the block's threads, each of which sums its part of every step's points.
 pub(super) struct Slice {
-    /// Its number.
     pub(super) number: LocalId,
     /// The thread's number in it.
     pub(super) thread: LocalId,

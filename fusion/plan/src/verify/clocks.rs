@@ -13,7 +13,6 @@ use crate::verify::violation::Violation;
 /// Where an rTask stands and what happens before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Moment {
-    /// The unit.
     pub(super) unit: usize,
     /// The position in the unit's stream.
     pub(super) position: usize,

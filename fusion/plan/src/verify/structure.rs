@@ -18,7 +18,6 @@ use crate::template::weight_stationary::reads::resident_reads;
 use crate::verify::indices;
 use crate::verify::violation::Violation;
 
-/// Violations of tiles.
 pub(super) fn check_tiles(operators: &Operators) -> Vec<Violation> {
     let tiles = operators.iter().filter(|(_, operator)| !operator.kernel.has_tile());
     tiles.map(|(id, _)| Violation::Tile(id)).collect()

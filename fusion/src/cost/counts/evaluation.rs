@@ -272,7 +272,6 @@ impl Evaluation {
         found
     }
 
-    /// Of nothing.
     pub(crate) fn nothing() -> Self {
         Self::default()
     }

@@ -50,7 +50,6 @@ pub struct FusionGroup {
 /// Groups in topological order; every computing statement is in exactly one. Groups are connected and convex.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Partition {
-    /// The groups.
     pub groups: Vec<FusionGroup>,
 }
 

@@ -200,7 +200,6 @@ impl State {
         self.dependences.dedup();
     }
 
-    /// All groups.
     pub(crate) fn groups(&self) -> Vec<NodeSet> {
         let mut groups: Vec<NodeSet> = self.open.iter().map(|group| group.members.clone()).collect();
         let mut next = &self.closed;

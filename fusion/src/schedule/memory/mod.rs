@@ -33,7 +33,6 @@ impl ArenaPolicy {
     /// All policies.
     pub const ALL: [Self; 3] = [Self::Small, Self::Fast, Self::Separate];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Small => "small",
@@ -74,7 +73,6 @@ fn states(program: &TensorProgram) -> Vec<PlannedState> {
 /// A memory plan with what it asks of the schedule.
 #[derive(Clone, Debug)]
 pub struct PlacedMemory {
-    /// The memory.
     pub memory: MemoryPlan,
     /// Per rOperator, those whose every rTask must end before any of its own begins, because it overwrites what they use.
     pub after: Arena<OperatorId, Vec<OperatorId>>,

@@ -37,7 +37,6 @@ fn by_start(mut steps: Vec<Step>) -> Placement {
 pub enum Home {
     /// None.
     Nowhere,
-    /// This one.
     At(usize),
     /// Several.
     Spread,

@@ -24,9 +24,7 @@ pub type Time = u64;
 /// An rTask on its unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// The rTask.
     pub task: RTask,
-    /// The unit.
     pub unit: usize,
     /// Estimated start.
     pub start: Time,
@@ -66,7 +64,6 @@ pub struct Work<'a> {
     pub operators: &'a Arena<OperatorId, ROperator>,
     /// What they read of one another.
     pub edges: &'a Arena<OperatorId, Vec<Edge>>,
-    /// Their bands.
     pub bands: &'a Bands,
     /// The units of rTasks that have to be on one.
     pub affinity: &'a Affinity,

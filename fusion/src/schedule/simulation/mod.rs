@@ -20,7 +20,6 @@ use warpweave_plan::streams::polls::Polls;
 /// One instruction in time, in microseconds from the start of the segment.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Event {
-    /// The instruction.
     pub instruction: Instruction,
     /// When the unit comes to it.
     pub start: f64,

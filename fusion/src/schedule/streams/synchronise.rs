@@ -17,7 +17,6 @@ use warpweave_plan::plan::{Counter, CounterId, EdgeKind, Instruction, OperatorId
 pub struct Streams {
     /// One stream a unit.
     pub streams: Vec<Vec<Instruction>>,
-    /// The counters.
     pub counters: Arena<CounterId, Counter>,
     /// Pairs of an rTask and a band that it must come after, before redundant ones are removed.
     pub needs: usize,

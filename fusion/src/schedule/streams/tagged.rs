@@ -54,7 +54,6 @@ pub struct TaggedProgram {
     pub program: TensorProgram,
     /// The layouts of its tensors.
     pub layouts: Arena<TensorId, Layout>,
-    /// The partition.
     pub partition: Partition,
     /// The tagged values; each is its own root.
     pub tagged_values: BTreeSet<TensorId>,

@@ -19,5 +19,4 @@ pub use attention::*;
 pub use fused::*;
 pub use quantized::*;
 
-/// The domain.
 pub const DOMAIN: &str = "com.microsoft";

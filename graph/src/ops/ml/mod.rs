@@ -11,5 +11,4 @@ pub mod linear_regressor;
 pub mod normalizer;
 pub mod scaler;
 
-/// The domain.
 pub const DOMAIN: &str = "ai.onnx.ml";

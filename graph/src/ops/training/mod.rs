@@ -6,5 +6,4 @@ pub mod adagrad;
 pub mod adam;
 pub mod momentum;
 
-/// The domain.
 pub const DOMAIN: &str = "ai.onnx.preview.training";

@@ -43,7 +43,6 @@ pub type Pass = fn(&TensorProgram) -> TensorProgram;
 /// A pass and what it is called.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedPass {
-    /// The name.
     pub name: &'static str,
     /// What programs for GPUs are rewritten by; none where they do not gain by it.
     pub of_gpus: Option<Pass>,

@@ -19,7 +19,6 @@ use super::state::State;
 /// Microseconds of a launch, and of each that follows it in the same graph.
 const LAUNCH_MICROSECONDS: f64 = 2.0;
 const NODE_MICROSECONDS: f64 = 0.5;
-/// Cycles a microsecond.
 pub(super) const CYCLES_PER_MICROSECOND: f64 = 1_980.0;
 /// Instructions of warps that all multiprocessors execute a microsecond, if everything runs side by side.
 const INSTRUCTIONS_PER_MICROSECOND: f64 = 132.0 * CYCLES_PER_MICROSECOND;

@@ -23,7 +23,6 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// One point.
     pub(crate) const POINT: Self = Self { rows: 1, columns: 1 };
 
     /// The number of points.

@@ -29,7 +29,6 @@ pub(super) struct Extents {
     pub(super) value_width: usize,
 }
 
-/// The largest half.
 const LARGEST_HALF: f32 = 65504.0;
 
 impl Heads {
@@ -47,7 +46,6 @@ impl Heads {
         })
     }
 
-    /// The attributes.
     pub(super) fn attributes(&self) -> Vec<(&'static str, Attribute)> {
         let scale = self.scale.map(|scale| ("scale", Attribute::Float(scale)));
         let others = [

@@ -86,7 +86,6 @@ pub(crate) fn logarithm<I: Instructions>(x: f32) -> f32 {
     if x < 0.0 || x.is_nan() { f32::NAN } else { value }
 }
 
-/// Hyperbolic tangent.
 #[inline(always)]
 pub(crate) fn hyperbolic_tangent<I: Instructions>(x: f32) -> f32 {
     let size = x.abs();

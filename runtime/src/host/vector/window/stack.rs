@@ -4,7 +4,6 @@ use crate::host::window_dimension::WindowDimension;
 
 /// Planes one after another.
 pub(super) struct Stack<'w> {
-    /// Their axis.
     pub(super) axis: Option<usize>,
     /// The value of the first.
     pub(super) first: i64,
