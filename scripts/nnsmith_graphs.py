@@ -13,7 +13,6 @@ Python alone; --pack FILE.zip writes one.
     PYTHONPATH=.onnxruntime:.nnsmith python3 scripts/nnsmith_graphs.py [--seeds 0:1000] [--device host] [--keep DIR]
 """
 
-import multiprocessing
 import os
 import pathlib
 import sys
@@ -48,36 +47,24 @@ def within_bars(counts, cases):
     return not counts["failed"] and counts["refused"] <= MOST_REFUSED * cases and unfit <= MOST_UNFIT * cases
 
 
-def write_generated(seeds, device, scratch):
-    """Writes the graphs of seeds for a device, each into a folder of its name. Those that are unfit, with the reason."""
+def check_generated(options, device, scratch):
+    """Generates the seeds' graphs for a device one after another, as NNSmith's state is global, and compares them two at once."""
     import nnsmith_cases
 
-    generator = nnsmith_cases.Generator(device)
-    global write  # A child gets it with the memory of its parent.
-
-    def write(seed):
-        folder = scratch / str(seed)
+    generator, unfit = nnsmith_cases.Generator(device), {}
+    for seed in options.seeds:
+        folder = scratch / device / str(seed)
         folder.mkdir(parents=True)
-        return generator.write(seed, folder)
-
-    # NNSmith and Z3 have state that decides what is generated, so every seed has a process that begins where all begin.
-    with multiprocessing.get_context("fork").Pool(os.cpu_count(), maxtasksperchild=1) as pool:
-        reasons = pool.map(written, seeds, chunksize=1)
-    return {seed: reason for seed, reason in zip(seeds, reasons) if reason}
-
-
-def written(seed):
-    return write(seed)
-
-
-def check_generated(options, device, scratch):
-    unfit = write_generated(options.seeds, device, scratch / device)
+        if reason := generator.write(seed, folder):
+            unfit[seed] = reason
 
     def check(seed):
         if seed in unfit:
             return unfit[seed], ""
         folder = scratch / device / str(seed)
         verdict, said = compared(folder, device, options.warpweave)
+        if verdict == "failed" and not nnsmith_cases.is_written_determined(seed, folder):
+            return "not determined", ""
         if verdict == "failed" and options.keep:
             keep(folder, options.keep / f"{seed}_{device}")
         return verdict, said
@@ -97,11 +84,14 @@ def check_sample(options, device, scratch):
 
 def pack(options, scratch):
     """Writes a sample of the smaller graphs for the first device."""
-    unfit = write_generated(options.seeds, options.devices[0], scratch)
+    import nnsmith_cases
+
+    generator = nnsmith_cases.Generator(options.devices[0])
     with zipfile.ZipFile(options.pack, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for seed in options.seeds:
             folder = scratch / str(seed)
-            if seed in unfit or sum((folder / name).stat().st_size for name in FILES) > LARGEST_IN_SAMPLE:
+            folder.mkdir()
+            if generator.write(seed, folder) or sum((folder / name).stat().st_size for name in FILES) > LARGEST_IN_SAMPLE:
                 continue
             for name in FILES:
                 # A fixed date, so that the same graphs give the same bytes.

@@ -20,12 +20,10 @@ import z3
 from nnsmith.abstract.dtype import DType
 from nnsmith.abstract.op import FULL_OPERATOR_SETS, AbsTensor, Constant, Input, MatMul, Placeholder, concretize_op
 from nnsmith.gir import GraphIR, InstExpr
-from nnsmith.graph_gen import ConcolicGen, SymbolicGen
+from nnsmith.graph_gen import model_gen
 
 OPSET = 21
-# Bounds of a seed's generation, in what no clock measures: insertions that are tried for each node, and Z3's steps a query.
-TRIES_A_NODE, SOLVER_STEPS = 30, 20_000_000
-NO_TIMEOUT_MS = 3_600_000
+SECONDS = 60
 MOST_ELEMENTS = 2048
 SAME_NAME = ["Abs", "Acos", "Add", "And", "Asin", "Atan", "Ceil", "Cos", "Div", "Equal", "Floor", "Greater", "Less", "Max", "Min",
              "MatMul", "Mul", "Neg", "Or", "Pow", "Round", "Sigmoid", "Sin", "Sqrt", "Sub", "Tan", "Where", "Xor"]
@@ -204,27 +202,11 @@ def operators(elements, runs):
     return found
 
 
-def bounded(generator):
-    """A generator of NNSmith that stops after a number of tries instead of a time."""
-
-    class Bounded(generator):
-        tries = 0
-
-        def extra_exit_check(self, max_node_size):
-            self.tries += 1
-            return self.tries > TRIES_A_NODE * max_node_size
-
-    return Bounded
-
-
 def generated(seed, kinds, elements, nodes):
-    """The graph of a seed, the same on every machine."""
-    kind, symbolic = [(ConcolicGen, {}), (SymbolicGen, {"symbolic_init": False})][seed % 2]
-    generator = bounded(kind)(kinds, seed, max_elem_per_tensor=MOST_ELEMENTS, dtype_choices=sorted(elements, key=str),
-                              concr_ph_dim_rng=(1, 24), **symbolic)
-    z3.set_param("rlimit", SOLVER_STEPS)
-    generator.abstract_gen(nodes, NO_TIMEOUT_MS)
-    return generator.make_concrete()
+    """The graph of a seed."""
+    method = ["concolic", "symbolic-cinit"][seed % 2]
+    return model_gen(kinds, method, nodes, seed, SECONDS * 1000, max_elem_per_tensor=MOST_ELEMENTS,
+                     dtype_choices=sorted(elements, key=str), concr_ph_dim_rng=(1, 24)).make_concrete()
 
 
 def elements_of(types_of_numpy):

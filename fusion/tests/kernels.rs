@@ -9,8 +9,7 @@ use warpweave_graph::program::text::parse;
 use warpweave_graph::text::Tensors;
 use warpweave_graph::views::{inline_views, place_concats};
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::kernel::Kernel;
-use warpweave_plan::template::tile::ScheduleParams;
+use warpweave_plan::kernel::{Kernel, ScheduleParams};
 
 const PRODUCT: &str = "program\nt0: f32[64x32] = input 0\nt1: f32[32x48] = input 1\n\
     e0 (t0, t1) -> t2: f32[64x48] = [a0<64, a1<48] sum[a2<32] mul(x0[a0, a2], x1[a2, a1])\noutput t2\n";

@@ -29,8 +29,7 @@ use warpweave_graph::program::text::parse;
 use warpweave_graph::text::Tensors;
 use warpweave_graph::views::{inline_views, place_concats};
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::kernel::Kernel;
-use warpweave_plan::template::tile::ScheduleParams;
+use warpweave_plan::kernel::{Kernel, ScheduleParams};
 
 fn estimate() -> EstimatedCost {
     EstimatedCost { arch: GpuArch::h200() }

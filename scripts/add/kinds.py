@@ -67,6 +67,9 @@ PROCEDURE = {
             ("before", "pub(crate) mod sort;", "pub(crate) mod example;"),
             ("before", "Procedure::Suppress { most } =>", "Procedure::Example => example::emit(emitter, &row),"),
         ],
+        "codegen/src/lower/unsupported.rs": [
+            ("after", "Procedure::Suppress { .. } => Ok(()),", "Procedure::Example => Ok(()),"),
+        ],
         "tests/src/evaluate.rs": [
             (
                 "before",
@@ -197,7 +200,7 @@ PASS = {
             ("before", "mod quantized_products;", "mod example;"),
             ("before", "pub use quantized_products::", "pub use example::example;"),
             ("count", "PASSES"),
-            ("before", '("sibling_merging", merge_siblings),', '("example", example),'),
+            ("before", '("sibling_merging", merge_siblings),', 'both("example", example),'),
         ],
     },
 }
@@ -217,7 +220,11 @@ POLICY = {
                 "/// A further one.\n"
                 "pub const EXAMPLE: Self = Self { waits: WaitGranularity::Example, placement: PlacementPolicy::Example };",
             ),
-            ("before", 'WaitGranularity::Operator => "operator",', 'WaitGranularity::Example => "example",'),
+            (
+                "before",
+                '(WaitGranularity::Operator, _) => "operator",',
+                '(WaitGranularity::Example, _) => "example",',
+            ),
         ],
         "fusion/src/schedule/dependence/mod.rs": [("before", "pub mod requirements;", "pub mod example;")],
         "fusion/src/schedule/placement/mod.rs": [("before", "pub mod insertion;", "pub mod example;")],
@@ -256,22 +263,9 @@ TARGET = {
             ("before", "Self::Sm90a | Self::Sm100a | Self::Sm103a |", "Self::Sm110 => false,"),
         ],
         "runtime/src/bundle/name.rs": [("after", "Target::Sm80 => 108,", "Target::Sm110 => 20,")],
-        "fusion/src/cost/arch.rs": [
-            (
-                "before",
-                "    /// The same generation with what a device says of itself;",
-                "/// A further generation.\n"
-                "pub fn example() -> Self {\n    Self { multiprocessors: datasheet(20), ..Self::h200() }\n}\n",
-            ),
-        ],
-        "src/build.rs": [
-            (
-                "after",
-                "Target::Sm80 | Target::Sm86 | Target::Sm87 | Target::Sm89 => GpuArch::a100(),",
-                "Target::Sm110 => GpuArch::example(),",
-            ),
-        ],
+        "src/prices.rs": [("after", "| Target::Sm120a", "| Target::Sm110")],
     },
+    "optional": ["fusion/src/cost/gpu.rs"],
 }
 
 SUBCOMMAND = {

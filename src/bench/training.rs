@@ -11,7 +11,6 @@ use warpweave_fusion::schedule::simulation::{Jitter, Simulation};
 use warpweave_graph::program::{Names, Phase, TensorProgram};
 use warpweave_plan::plan::states::StateMove;
 use warpweave_plan::plan::{ExecutionPlan, Instruction, MemoryPlan, ROperator};
-use warpweave_plan::template::Template;
 use warpweave_runtime::bundle::{BundleTarget, TrainingRecord};
 
 use super::OptimizerTraffic;
@@ -167,7 +166,7 @@ fn phases(plan: &ExecutionPlan, run: &Simulation, program: &TensorProgram) -> Ve
     for operator in operators.values() {
         let (phase, count) = (phase_of(operator, &program.names) as usize, operator.kernel.body().multiply_adds());
         sums[phase] += count;
-        products[phase] += if is_product(*operator.kernel.template()) { count } else { 0 };
+        products[phase] += if operator.kernel.rules().is_for_products() { count } else { 0 };
     }
     let part = |time: f64, whole: f64| if whole > 0.0 { time / whole } else { 0.0 };
     let whole: f64 = busy.iter().sum();
@@ -180,12 +179,4 @@ fn phases(plan: &ExecutionPlan, run: &Simulation, program: &TensorProgram) -> Ve
         product_multiply_adds: products[phase as usize],
     };
     Phase::ALL.map(phase).to_vec()
-}
-
-/// Whether a template is one for products.
-fn is_product(template: Template) -> bool {
-    match template {
-        Template::Contraction(_) | Template::Attention(_) | Template::WeightStationary => true,
-        Template::Pointwise(_) | Template::Row(_) | Template::Staged | Template::Opaque => false,
-    }
 }

@@ -8,7 +8,7 @@ use warpweave_fusion::partition::search::FusionGroup;
 use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_graph::TensorProgram;
 use warpweave_plan::body::signature::Signature;
-use warpweave_plan::template::tile::ScheduleParams;
+use warpweave_plan::kernel::ScheduleParams;
 use warpweave_runtime::bundle::BundleTarget;
 use warpweave_runtime::sass::simulate::Surroundings;
 use warpweave_runtime::target::Target;

@@ -15,7 +15,7 @@ pub use work::{Untimed, untimed};
 use warpweave_fusion::cost::PricedKernel;
 use warpweave_fusion::cost::timings::{Machine, TimedKernel, Timing, Timings};
 use warpweave_fusion::partition::search::FusionGroup;
-use warpweave_plan::template::tile::ScheduleParams;
+use warpweave_plan::kernel::ScheduleParams;
 
 use crate::open::OpenError;
 

@@ -14,7 +14,7 @@ use warpweave_fusion::partition::search::{FusionGroup, FusionLevel, Partition};
 use warpweave_graph::Tensor;
 use warpweave_graph::reference::evaluate;
 use warpweave_plan::body::signature::Signature;
-use warpweave_plan::template::tile::ScheduleParams;
+use warpweave_plan::kernel::ScheduleParams;
 use warpweave_runtime::session::{Device, Kernels, OpenOptions, open_kernels, pack_program};
 use warpweave_runtime::target::Target;
 

@@ -8,7 +8,7 @@ use warpweave_fusion::cost::timings::{Machine, TimedKernel, Timings};
 use warpweave_fusion::partition::search::{FusionGroup, Partition};
 use warpweave_graph::TensorProgram;
 use warpweave_plan::body::signature::Signature;
-use warpweave_plan::template::tile::ScheduleParams;
+use warpweave_plan::kernel::ScheduleParams;
 
 /// A group and its kernels without a time.
 #[derive(Clone, PartialEq, Debug)]

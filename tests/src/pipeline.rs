@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use warpweave::plan::kernel::Kernel;
+use warpweave::plan::kernel::{Kernel, ScheduleParams};
 use warpweave::plan::verify::verify;
 
 use warpweave::codegen::lower::{LoweredProgram, lower};
@@ -20,7 +20,6 @@ use warpweave::plan::plan::ExecutionPlan;
 use warpweave::plan::plan::ROperator;
 use warpweave::plan::template::Template;
 use warpweave::plan::template::contraction::operand_staging::BOX_BYTES;
-use warpweave::plan::template::tile::ScheduleParams;
 use warpweave::plan::verify::Verified;
 
 /// A program with its verified plan and its kernels.

@@ -26,6 +26,8 @@ pub(crate) mod types;
 pub mod unsupported;
 pub(crate) mod weight_stationary;
 
+use std::sync::Arc;
+
 use crate::lower::error::LowerError;
 use std::collections::HashMap;
 
@@ -150,7 +152,7 @@ fn lower_operator(
 ) -> Result<(LoweredKernel, Option<u32>), LowerError> {
     let kernel = &operator.kernel;
     let padded = PaddedBody::of(kernel.shared_body());
-    let seen = ROperator { kernel: padded.kernel(kernel), ..operator.clone() };
+    let seen = ROperator { kernel: kernel.with_body(Arc::clone(&padded.body)), ..operator.clone() };
     let mut emitter = Emitter::new(id, &seen, memory);
     if operator.tasks() == 0 {
         return Ok((emitter.finish(), None));

@@ -10,7 +10,7 @@ use crate::template::pricing;
 use crate::tuning::SearchTuning;
 use std::sync::Arc;
 use warpweave_graph::program::TensorProgram;
-use warpweave_plan::kernel::Kernel;
+use warpweave_plan::kernel::{Kernel, ScheduleParams};
 use warpweave_plan::plan::TAG_BYTES;
 
 use warpweave_graph::arena::Id;
@@ -30,7 +30,6 @@ use warpweave_plan::template::contraction::operand_staging::{Filling, stages_ope
 use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::staged;
-use warpweave_plan::template::tile::ScheduleParams;
 
 /// Bytes of shared memory that are left to a program's entry.
 const ENTRY_BYTES: usize = 4 << 10;
@@ -155,12 +154,12 @@ impl EstimatedCost {
         let (arch, grid) = (&self.arch, kernel.grid());
         let boxes = operand_staging::boxes(kernel).expect("a contraction has boxes only where they fit");
         let tiles = kernel.shared_bytes();
-        if tiles + staged::bytes(body, &boxes) + ENTRY_BYTES > arch.shared_bytes_per_block.value {
+        if tiles + staged::bytes(body, boxes) + ENTRY_BYTES > arch.shared_bytes_per_block.value {
             return f64::INFINITY;
         }
         let rounds: usize =
             boxes.iter().map(|spans| Filling::of(spans, &grid, kernel.rules().block_size()).rounds).sum();
-        let bytes = arch.cycles_of_bytes(staged::bytes(body, &boxes) as f64, kernel.tiles());
+        let bytes = arch.cycles_of_bytes(staged::bytes(body, boxes) as f64, kernel.tiles());
         (rounds as f64 - 1.0) * arch.load_latency_cycles.value
             + bytes
             + BARRIER_CYCLES

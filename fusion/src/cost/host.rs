@@ -12,7 +12,7 @@ use crate::cost::cpu::{CpuArch, Processor};
 use crate::cost::{KernelCost, PricedKernel};
 use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::kernel::Kernel;
-use warpweave_plan::template::staged::{StagedBox, boxes, extents};
+use warpweave_plan::template::staged::{StagedBox, extents};
 
 /// Costs of the host back end: contractions are native matrix products after packing, everything else is instructions over
 /// registers of neighbouring points.
@@ -71,8 +71,8 @@ pub(crate) fn evaluated(kernel: &Kernel, arch: &CpuArch) -> f64 {
 /// The same where staged values are evaluated on their boxes first.
 pub(crate) fn evaluated_in_boxes(kernel: &Kernel, arch: &CpuArch) -> f64 {
     let body = kernel.body();
-    let Some(boxes) = boxes(kernel) else { return f64::INFINITY };
-    let staged = body.staged.iter().zip(&boxes).map(|(stage, staged)| {
+    let Some(boxes) = kernel.boxes() else { return f64::INFINITY };
+    let staged = body.staged.iter().zip(boxes).map(|(stage, staged)| {
         let reduced = stage.expr.reduced().map(|axis| stage.expr.axes[axis].extent);
         let points: usize = extents(staged).into_iter().chain(reduced).product();
         points as f64 * operations(&stage.expr) * share(&stage.expr, false)
@@ -80,7 +80,7 @@ pub(crate) fn evaluated_in_boxes(kernel: &Kernel, arch: &CpuArch) -> f64 {
     let operations = evaluations(kernel) + staged.sum::<f64>();
     let elements = |staged: &StagedBox| extents(staged).into_iter().product::<usize>();
     let sizes = body.staged.iter().map(|stage| stage.expr.element.bytes());
-    let bytes = sizes.zip(&boxes).map(|(size, staged)| (size * elements(staged)) as f64).sum::<f64>();
+    let bytes = sizes.zip(boxes).map(|(size, staged)| (size * elements(staged)) as f64).sum::<f64>();
     let moved = arch.transfer_microseconds(2.0 * bytes, bytes);
     arch.task_microseconds.value + operations / arch.operations_per_microsecond.value + moved
 }

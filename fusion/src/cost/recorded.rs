@@ -11,11 +11,10 @@ use crate::cost::estimate::EstimatedCost;
 use crate::cost::timings::{Architecture, Timing, Timings};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::body::signature::Signature;
-use warpweave_plan::kernel::Kernel;
+use warpweave_plan::kernel::{Kernel, ScheduleParams};
 use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::contraction::operand_staging::without_staged_operands;
 use warpweave_plan::template::contraction::shape::ContractionShape;
-use warpweave_plan::template::tile::ScheduleParams;
 
 /// Prices a kernel by its recorded time. A kernel without one costs its estimate times the median of measured over
 /// estimated: over the records of the same body, else over all records of the architecture.

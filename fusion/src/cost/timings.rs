@@ -12,8 +12,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use warpweave_plan::body::signature::{NoSignature, Signature};
+use warpweave_plan::kernel::ScheduleParams;
 use warpweave_plan::template::text::NoParams;
-use warpweave_plan::template::tile::ScheduleParams;
 
 /// The first line of every file.
 const HEADER: &str = "warpweave timings 1";

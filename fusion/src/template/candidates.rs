@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use warpweave_graph::Numerics;
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::kernel::Kernel;
+use warpweave_plan::kernel::{Kernel, ScheduleParams};
 use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
@@ -13,7 +13,6 @@ use warpweave_plan::template::pointwise::Pointwise;
 use warpweave_plan::template::pointwise::rules::takes_runs;
 use warpweave_plan::template::row::RowThreads;
 use warpweave_plan::template::rules::Rules;
-use warpweave_plan::template::tile::ScheduleParams;
 
 /// Points a thread of the large tiles that a processor's threads take.
 const LARGE: [usize; 3] = [8, 16, 64];

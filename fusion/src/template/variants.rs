@@ -12,11 +12,10 @@ use crate::template::contraction::split::may_split;
 use crate::template::contraction::split::split;
 use std::sync::Arc;
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::kernel::Kernel;
+use warpweave_plan::kernel::{Kernel, ScheduleParams};
 use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::contraction::shape::ContractionShape;
-use warpweave_plan::template::tile::ScheduleParams;
 
 impl EstimatedCost {
     /// The fastest kernels for a body on the whole device, half, a quarter and an eighth of it, each once. Contractions have

@@ -2,13 +2,13 @@
 
 use proptest::prelude::*;
 use warpweave_fusion::cost::timings::{Machine, TimedKernel, Timing, Timings, Version};
+use warpweave_plan::kernel::ScheduleParams;
 use warpweave_plan::template::Template;
 use warpweave_plan::template::attention::parameters::KeyBlocks;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
 use warpweave_plan::template::contraction::unit::ComputeUnit;
 use warpweave_plan::template::pointwise::Pointwise;
 use warpweave_plan::template::row::RowThreads;
-use warpweave_plan::template::tile::ScheduleParams;
 
 fn shape() -> impl Strategy<Value = ContractionShape> {
     let power = |most: u32| (0..=most).prop_map(|power| 1usize << power);

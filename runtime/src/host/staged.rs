@@ -64,5 +64,5 @@ pub(super) fn boxes(kernel: &Kernel) -> Vec<StagedBox> {
     if body.staged.is_empty() {
         return Vec::new();
     }
-    warpweave_plan::template::staged::boxes(kernel).expect("a verified plan gives every staged value a box")
+    kernel.boxes().expect("a verified plan gives every staged value a box").to_vec()
 }

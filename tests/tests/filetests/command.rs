@@ -24,9 +24,9 @@ use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::fusion::schedule::policy::SyncPolicy;
 use warpweave::fusion::schedule::streams::tagged::Tagging;
 use warpweave::graph::pipeline::PassId;
+use warpweave::plan::kernel::ScheduleParams;
 use warpweave::plan::plan::backend::{Backend, BackendChoice};
 use warpweave::plan::streams::prefetch::Prefetching;
-use warpweave::plan::template::tile::ScheduleParams;
 
 use crate::start::told;
 

@@ -16,7 +16,6 @@ use warpweave::plan::body::GroupBody;
 use warpweave::plan::plan::OperatorId;
 use warpweave::plan::template::Template;
 use warpweave::plan::template::attention;
-use warpweave::plan::template::staged::boxes;
 use warpweave::plan::template::staged::padded::PaddedBody;
 use warpweave::plan::template::staged::phase;
 use warpweave::plan::template::staged::phase::Method;
@@ -167,8 +166,8 @@ fn kinds(kernel: &Kernel) -> Vec<usize> {
         Template::Opaque => unreachable!("no case has a procedure"),
         Template::Attention(_) => vec![6],
         Template::Staged => {
-            let boxes = boxes(kernel).expect("the parameters fit");
-            let (staged, _) = phase::methods(&PaddedBody::of(kernel.shared_body()).kernel(kernel), &boxes);
+            let boxes = kernel.boxes().expect("the parameters fit");
+            let (staged, _) = phase::methods(&kernel.with_body(PaddedBody::of(kernel.shared_body()).body), boxes);
             let mut kinds: Vec<usize> = staged
                 .into_iter()
                 .map(|method| match method {

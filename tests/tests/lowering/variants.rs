@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use warpweave::fusion::template::candidates::candidates;
 use warpweave::plan::body::GroupBody;
-use warpweave::plan::kernel::Kernel;
+use warpweave::plan::kernel::{Kernel, ScheduleParams};
 use warpweave::plan::template::Template;
 use warpweave::plan::template::contraction::Contraction;
 use warpweave::plan::template::contraction::shape::{ContractionShape, Pipeline};
 use warpweave::plan::template::contraction::unit::ComputeUnit;
-use warpweave::plan::template::tile::ScheduleParams;
 
 /// All variants for a group; never empty.
 pub fn of(body: &Arc<GroupBody>) -> Vec<ScheduleParams> {

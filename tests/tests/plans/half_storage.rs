@@ -1,7 +1,7 @@
 //! Models whose tensors are stored in 16 bits are partitioned and planned as those of singles, with half the bytes.
 
 use std::collections::BTreeSet;
-use warpweave::plan::kernel::Kernel;
+use warpweave::plan::kernel::{Kernel, ScheduleParams};
 
 use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::fusion::cost::estimate::EstimatedCost;
@@ -18,7 +18,6 @@ use warpweave::plan::plan::{BUFFER_ALIGNMENT, EdgeKind, MemoryPlan, TAG_BYTES};
 use warpweave::plan::template::contraction::Contraction;
 use warpweave::plan::template::contraction::shape::ContractionShape;
 use warpweave::plan::template::staged;
-use warpweave::plan::template::tile::ScheduleParams;
 use warpweave::plan::verify::verify;
 use warpweave_tests::models;
 use warpweave_tests::storage::stored_as;
@@ -115,7 +114,7 @@ fn check_boxes(of_single: &GroupBody, of_half: &GroupBody, params: &SchedulePara
     }
     let [was, is] = [of_single, of_half].map(|body| {
         let kernel = Kernel::unchecked(body.clone(), params.clone());
-        staged::boxes(&kernel).map(|boxes| staged::bytes(body, &boxes))
+        kernel.boxes().map(|boxes| staged::bytes(body, &boxes))
     });
     assert_eq!(was, is.map(|bytes| 2 * bytes), "bytes of boxes");
 }

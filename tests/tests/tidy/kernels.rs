@@ -14,6 +14,42 @@ const HOMES: [&str; 2] = ["fusion/plan/src/kernel", "fusion/plan/src/verify"];
 /// Most places there that hold both.
 const MOST: usize = 5;
 
+/// Files that look at a body before there are kernels of it.
+const BEFORE_KERNELS: [&str; 7] = [
+    "fusion/plan/src/kernel/geometry.rs",
+    "fusion/plan/src/template/attention/mod.rs",
+    "fusion/plan/src/template/contraction/operand_staging.rs",
+    "fusion/src/cost/estimate.rs",
+    "fusion/src/template/candidates.rs",
+    "fusion/src/template/contraction",
+    "fusion/src/template/variants.rs",
+];
+
+/// Only what makes kernels derives a contraction of a body. All else asks the kernel, which derives it once.
+pub(crate) fn check_geometry() {
+    let mut used = vec![false; BEFORE_KERNELS.len()];
+    let mut complaints = Vec::new();
+    for folder in FOLDERS {
+        let mut files = Vec::new();
+        collect(&root().join(folder), &mut files);
+        files.retain(|path| path.extension().is_some_and(|end| end == "rs"));
+        for path in files {
+            let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            if !["Contraction::of(", "Contraction::on_processors("].iter().any(|derived| text.contains(derived)) {
+                continue;
+            }
+            let relative = path.strip_prefix(root()).expect("files lie in the workspace");
+            match BEFORE_KERNELS.iter().position(|known| relative.starts_with(Path::new(known))) {
+                Some(at) => used[at] = true,
+                None => complaints.push(relative.display().to_string()),
+            }
+        }
+    }
+    assert!(complaints.is_empty(), "`Kernel::contraction` has it: {complaints:#?}");
+    let idle: Vec<_> = BEFORE_KERNELS.iter().zip(used).filter(|(_, used)| !used).map(|(file, _)| file).collect();
+    assert!(idle.is_empty(), "these derive no contraction: {idle:?}");
+}
+
 /// Functions, tuples and structures that hold a body and parameters stand where kernels are made, and are few.
 pub(crate) fn check() {
     let (mut elsewhere, mut at_home) = (Vec::new(), Vec::new());

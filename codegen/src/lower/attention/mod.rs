@@ -10,7 +10,6 @@ use warpweave_plan::body::GroupBody;
 use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::attention::phase::{AttentionPhase, phases};
 use warpweave_plan::template::attention::{Attention, AttentionGeometry};
-use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::staged::extents;
 use warpweave_plan::template::staged::padded::PaddedBody;
 
@@ -62,10 +61,10 @@ pub(crate) fn emit(emitter: &mut Emitter, original: &Kernel, padded: &PaddedBody
         }
     }
     shared.clear_rows(emitter)?;
-    let contraction = Contraction::of(body).expect("the template sums products");
+    let contraction = emitter.kernel().contraction().expect("the template sums products");
     let lead = lead(body, &tile);
     let step = &geometry.product;
-    let mut product = Product::new(emitter, &lead, &contraction, [step.rows, step.columns], step.across);
+    let mut product = Product::new(emitter, &lead, contraction, [step.rows, step.columns], step.across);
     let busy = Busy::emit(emitter, product.blocks())?;
     let placed = product.place(emitter, busy.number.clone())?;
     product.clear(emitter)?;

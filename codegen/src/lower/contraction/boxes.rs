@@ -46,15 +46,15 @@ impl Boxes {
         let grid = original.grid();
         let boxes = operand_staging::boxes(original).expect("contractions have boxes only where they fit");
         let mut found = Vec::with_capacity(boxes.len());
-        for (position, spans) in boxes.into_iter().enumerate() {
+        for (position, spans) in boxes.iter().enumerate() {
             let padding = padded.padding[position];
-            let array = emitter.shared(MemoryType::F32, extents(&spans).iter().product());
+            let array = emitter.shared(MemoryType::F32, extents(spans).iter().product());
             let axes = spans.iter().map(|span| staged_axis(emitter, tile, span, span.stays_inside(&grid), padding));
             let axes = axes.collect::<Result<Vec<_>, _>>()?;
             let first = axes.iter().map(|axis| axis.first.clone()).collect();
-            let filling = Filling::of(&spans, &grid, emitter.block_size());
+            let filling = Filling::of(spans, &grid, emitter.block_size());
             found.push(FactorBox { position, array, axes, padding, filling });
-            emitter.staged.push(StagedArray { array, first, spans });
+            emitter.staged.push(StagedArray { array, first, spans: spans.clone() });
         }
         Ok(Self(found))
     }

@@ -37,16 +37,16 @@ pub(crate) fn emit(
     prologue: &[AxisClass],
     (original, padded): (&Kernel, &PaddedBody),
 ) -> Result<(), LowerError> {
-    let contraction = Contraction::of(emitter.body()).expect("the template is only chosen for contractions");
+    let contraction = emitter.kernel().contraction().expect("the template is only chosen for contractions");
     let tile = TileAxes::emit(emitter)?;
     let thread = emitter.bind(ScalarType::I32, Expression::Builtin(Builtin::Thread));
     let boxes = Boxes::emit(emitter, &tile, (original, padded))?;
-    let [row, column] = SIDES.map(|class| Side::emit(emitter, &contraction, &tile, class, &shape, thread));
+    let [row, column] = SIDES.map(|class| Side::emit(emitter, contraction, &tile, class, &shape, thread));
     let sides = [row?, column?];
     let scalar = scalar_type(emitter, contraction.element)?;
     let products = Products::emit(emitter, shape, scalar, thread)?;
-    Loop::emit(emitter, &contraction, &tile, (&sides, &boxes), &products, prologue)?;
-    let runs = ColumnRuns::of(emitter.body(), &contraction, &shape, emitter.kernel().tile());
+    Loop::emit(emitter, contraction, &tile, (&sides, &boxes), &products, prologue)?;
+    let runs = ColumnRuns::of(emitter.body(), contraction, &shape, emitter.kernel().tile());
     epilogue::emit(emitter, &tile, &sides, &products, runs)
 }
 

@@ -14,7 +14,6 @@ use crate::lower::staged::phase::main_axis;
 use crate::lower::staged::phase::staged_axis;
 use crate::lower::staged::phase::thread_number;
 use warpweave_plan::kernel::Kernel;
-use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::staged;
 use warpweave_plan::template::staged::padded::PaddedBody;
 use warpweave_plan::template::staged::phase::{Method, methods};
@@ -31,8 +30,8 @@ use crate::lower::tile::TileAxes;
 pub(crate) fn emit(emitter: &mut Emitter, original: &Kernel, padded: &PaddedBody) -> Result<(), LowerError> {
     let tile = TileAxes::emit(emitter)?;
     let grid = original.grid();
-    let boxes = staged::boxes(original).expect("parameters are chosen so that every staged value has a box");
-    let (methods, lead) = methods(emitter.kernel(), &boxes);
+    let boxes = original.boxes().expect("parameters are chosen so that every staged value has a box");
+    let (methods, lead) = methods(emitter.kernel(), boxes);
     let body = emitter.body();
     for (position, (spans, method)) in boxes.iter().zip(methods).enumerate() {
         let expr = &body.staged[position].expr;
@@ -48,7 +47,7 @@ pub(crate) fn emit(emitter: &mut Emitter, original: &Kernel, padded: &PaddedBody
         emitter.push(Statement::BlockBarrier);
     }
     match lead {
-        Method::Blocked { rows, columns, across } if Contraction::of(body).is_some() => {
+        Method::Blocked { rows, columns, across } if emitter.kernel().contraction().is_some() => {
             let axes = (0..body.tile_rank).map(|axis| main_axis(&tile, axis)).collect();
             let expr = &body.stages[0].expr;
             let phase = Phase { stage: StageName::Main(0), expr, axes, sink: Sink::Outputs };

@@ -8,8 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::body::GroupBody;
 use crate::body::Stage;
-use crate::kernel::Kernel;
-use crate::template::tile::ScheduleParams;
+use crate::kernel::{Kernel, ScheduleParams};
 
 /// A body without its tensors, and its parameters: what decides the kernel, its tiles and what they cost.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -12,7 +12,6 @@ use warpweave_graph::program::TensorId;
 
 use crate::body::StageSource;
 use crate::plan::{MemoryPlan, ROperator, RTask};
-use crate::template::staged::staged_ranges;
 
 /// A box of elements of a root tensor.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -90,7 +89,7 @@ pub type ReadBox = (usize, Vec<Range>);
 pub fn read_boxes(operator: &ROperator, tile: u32) -> Vec<ReadBox> {
     let mut boxes: Vec<ReadBox> = Vec::new();
     let main = (0..operator.kernel.body().stages.len()).map(|position| tile_ranges(operator, position, tile));
-    let ranges = staged_ranges(&operator.kernel, tile).into_iter().chain(main);
+    let ranges = operator.kernel.staged_ranges(tile).into_iter().chain(main);
     for (stage, ranges) in operator.kernel.body().staged.iter().chain(&operator.kernel.body().stages).zip(ranges) {
         for (id, read) in stage.expr.reads.iter() {
             let StageSource::Operand(operand) = stage.sources[read.operand] else { continue };

@@ -15,8 +15,7 @@ use warpweave_graph::program::TensorId;
 use crate::body::StageSource;
 use crate::plan::{EdgeKind, MemoryPlan, OperatorId, ROperator};
 use crate::region::{Region, is_box};
-use crate::template::contraction::operand_staging::{boxes, stages_operands};
-use crate::template::staged::tile_coordinates;
+use crate::template::contraction::operand_staging::stages_operands;
 
 /// Per rOperator, the rOperators whose completion implies its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -104,14 +103,14 @@ fn boxes_cover(operator: &ROperator, memory: &MemoryPlan, operand: usize) -> boo
     let kernel = &operator.kernel;
     let copy = kernel.body().staged.iter().position(|stage| stage.sources == [StageSource::Operand(operand)]);
     let Some((spans, shape)) = copy.and_then(|copy| {
-        let spans = boxes(kernel)?.swap_remove(copy);
+        let spans = &kernel.boxes()?[copy];
         Some((spans, &memory.tensors[kernel.body().operands[operand]].ty.shape))
     }) else {
         return false;
     };
     let mut found: BTreeSet<Vec<(i64, i64)>> = BTreeSet::new();
     for tile in 0..operator.tasks() {
-        let coordinates = tile_coordinates(kernel, tile);
+        let coordinates = kernel.tile_coordinates(tile);
         let ranges = spans.iter().map(|span| span.inside(&coordinates));
         found.insert(ranges.map(|Range { minimum, maximum }| (minimum, maximum)).collect());
     }

@@ -25,7 +25,7 @@ pub fn prologue_sides(operator: &ROperator, memory: &MemoryPlan) -> Vec<AxisClas
         let in_weights = memory.tensors[tensor].buffer.is_some_and(|buffer| buffer.space == BufferSpace::Weights);
         in_weights || memory.is_state(tensor)
     };
-    operator.kernel.rules().prefetchable(operator.kernel.body(), &stands_there)
+    operator.kernel.rules().prefetchable(&operator.kernel, &stands_there)
 }
 
 /// Per rOperator, whether its kernel does the waits of its rTasks itself: it has a prologue, and the segment prefetches.

@@ -14,7 +14,6 @@ pub mod row;
 pub mod rules;
 pub mod staged;
 pub mod text;
-pub mod tile;
 pub mod weight_stationary;
 
 use serde::{Deserialize, Serialize};

@@ -62,6 +62,11 @@ pub trait Rules: fmt::Debug {
         false
     }
 
+    /// Whether the template is one for sums of products, whose time is that of multiply-adds.
+    fn is_for_products(&self) -> bool {
+        false
+    }
+
     /// Whether kernels can write tagged values.
     fn can_tag(&self) -> bool;
 
@@ -88,7 +93,7 @@ pub trait Rules: fmt::Debug {
     }
 
     /// The sides of a product whose whole factor may be loaded before waits, which the kernel then fetches there.
-    fn prefetchable(&self, _: &GroupBody, _: LoadsBeforeWaits<'_>) -> Vec<AxisClass> {
+    fn prefetchable(&self, _: &Kernel, _: LoadsBeforeWaits<'_>) -> Vec<AxisClass> {
         Vec::new()
     }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use warpweave_graph::text::reader::{Parsed, Reader};
 
-use crate::template::tile::ScheduleParams;
+use crate::kernel::ScheduleParams;
 use crate::template::{Template, attention, contraction, pointwise, row};
 
 impl fmt::Display for ScheduleParams {

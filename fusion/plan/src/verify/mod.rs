@@ -51,7 +51,9 @@ mod writers;
 use crate::verify::violation::Evidence;
 use crate::verify::violation::Violation;
 
-use crate::plan::{ExecutionPlan, Segment};
+use std::sync::Arc;
+
+use crate::plan::{ExecutionPlan, GraphSegment, PersistentSegment, Segment};
 use crate::verify::clocks::Clocks;
 use crate::verify::completion::TaskCompletions;
 use crate::verify::order::Order;
@@ -88,7 +90,17 @@ impl Verified {
 }
 
 /// Verifies a plan; all violations that are found, in a stable order, if there are any.
-pub fn verify(plan: ExecutionPlan) -> Result<Verified, Vec<Violation>> {
+pub fn verify(mut plan: ExecutionPlan) -> Result<Verified, Vec<Violation>> {
+    // What is known of kernels comes from the search. The proof finds it by itself.
+    for segment in &mut plan.segments {
+        let operators = match segment {
+            Segment::Persistent(PersistentSegment { operators, .. })
+            | Segment::CudaGraph(GraphSegment { operators, .. }) => operators,
+        };
+        for operator in operators.values_mut() {
+            operator.kernel = operator.kernel.with_body(Arc::clone(operator.kernel.shared_body()));
+        }
+    }
     let numbering = Numbering::of(&plan);
     check_structure(&plan, &numbering)?;
     let mut evidence =

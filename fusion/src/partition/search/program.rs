@@ -18,8 +18,7 @@ use crate::partition::search::structure::{StructuralKey, Structures};
 use crate::partition::search::{FusionGroup, FusionLevel, Partition};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::body::deduplication::deduplicated;
-use warpweave_plan::kernel::Kernel;
-use warpweave_plan::template::tile::ScheduleParams;
+use warpweave_plan::kernel::{Kernel, ScheduleParams};
 
 /// A program whose groups are priced by a cost model, each structure once.
 pub(crate) struct ProgramProblem<'a> {

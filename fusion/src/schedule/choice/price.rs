@@ -17,7 +17,7 @@ pub fn price(
 ) -> Vec<ROperator> {
     let sided: Vec<(&FusionGroup, Vec<AxisClass>)> = groups
         .iter()
-        .map(|group| (group, group.kernel.rules().prefetchable(group.kernel.body(), &loads_before_waits)))
+        .map(|group| (group, group.kernel.rules().prefetchable(&group.kernel, &loads_before_waits)))
         .collect();
     let (prices, kinds) = deduplicated(
         &sided,

@@ -11,8 +11,8 @@ use crate::schedule::choice::variants::Variant;
 use crate::schedule::placement::Time;
 use crate::tuning::SearchTuning;
 use warpweave_plan::template::Template;
+use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::contraction::shape::ContractionShape;
-use warpweave_plan::template::contraction::{AxisClass, Contraction};
 
 /// Extents and classes of a contraction's axes: groups that agree on them have the same shapes to choose from.
 type Extents = Vec<(usize, AxisClass)>;
@@ -27,9 +27,9 @@ pub(super) fn shared_shapes(
     let tuning = &SearchTuning::DEFAULT.schedule;
     let mut alike: FxHashMap<Extents, (&FusionGroup, Time)> = FxHashMap::default();
     for group in &partition.groups {
-        let Some(contraction) = Contraction::of(group.kernel.body()) else { continue };
+        let Some(contraction) = group.kernel.contraction() else { continue };
         let axes = group.kernel.body().stages[0].expr.axes.values().map(|axis| axis.extent);
-        alike.entry(axes.zip(contraction.classes).collect()).or_insert((group, 0)).1 += 1;
+        alike.entry(axes.zip(contraction.classes.iter().copied()).collect()).or_insert((group, 0)).1 += 1;
     }
     let mut alike: Vec<(Extents, (&FusionGroup, Time))> = alike.into_iter().collect();
     alike.sort_unstable_by(|a, b| a.0.cmp(&b.0));

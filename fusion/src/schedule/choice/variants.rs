@@ -12,9 +12,8 @@ use crate::schedule::placement::{Time, nanoseconds};
 use crate::template::contraction::limit_shapes::shapes;
 use crate::template::contraction::split::{SplitKernels, split_kernel};
 use warpweave_plan::body::signature::Signature;
-use warpweave_plan::kernel::Kernel;
+use warpweave_plan::kernel::{Kernel, ScheduleParams};
 use warpweave_plan::template::contraction::shape::ContractionShape;
-use warpweave_plan::template::tile::ScheduleParams;
 use warpweave_plan::template::weight_stationary::reads::resident_bytes;
 
 /// A kernel of a group, and the kernels that run one after another for it.

@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::program::TensorId;
+use warpweave_plan::kernel::ScheduleParams;
 use warpweave_plan::plan::{EdgeKind, Instruction, MemoryPlan, OperatorId, ROperator, RTask};
-use warpweave_plan::template::tile::ScheduleParams;
 use warpweave_plan::template::weight_stationary::reads::resident_reads;
 
 use crate::cost::KernelCost;

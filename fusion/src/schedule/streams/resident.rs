@@ -12,10 +12,9 @@ use crate::cost::KernelCost;
 use crate::partition::search::{FusionGroup, Partition};
 use crate::schedule::choice::interplay::GroupGraph;
 use warpweave_plan::body::signature::Signature;
-use warpweave_plan::kernel::Kernel;
+use warpweave_plan::kernel::{Kernel, ScheduleParams};
 use warpweave_plan::template::block::BlockSize;
 use warpweave_plan::template::row::row_bytes;
-use warpweave_plan::template::tile::ScheduleParams;
 use warpweave_plan::template::weight_stationary::reads::{ResidentKey, resident_bytes, resident_elements};
 
 /// The partition with constants that many groups read kept on chip, each tile's on a unit of its own; `None` if no unit has

@@ -41,7 +41,7 @@ impl Pricing for KeyBlocks {
     }
 
     fn tile_cycles(&self, counted: &CountedKernel<'_>) -> f64 {
-        let padded = PaddedBody::of(counted.kernel.shared_body()).kernel(counted.kernel);
+        let padded = counted.kernel.with_body(PaddedBody::of(counted.kernel.shared_body()).body);
         let Some(geometry) = AttentionGeometry::of(counted.kernel) else { return f64::INFINITY };
         let phases = attention_phases(&padded, &geometry, counted.arch);
         phased_cycles(counted, &padded, phases, phase_counts(counted.kernel, Sampling::SINGLE))
@@ -62,7 +62,7 @@ impl Pricing for KeyBlocks {
 /// If the kernel does not fit under these parameters.
 fn phase_counts(kernel: &Kernel, sampling: Sampling) -> Vec<KernelCounts> {
     let geometry = AttentionGeometry::of(kernel).expect("parameters are chosen so that the kernel fits");
-    counts(&PaddedBody::of(kernel.shared_body()).kernel(kernel), &geometry, sampling)
+    counts(&kernel.with_body(PaddedBody::of(kernel.shared_body()).body), &geometry, sampling)
 }
 
 /// Estimated cycles of every phase of a tile, all blocks together: staged values, then what leaves the group as one.

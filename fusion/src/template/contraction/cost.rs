@@ -20,7 +20,6 @@ use warpweave_graph::expr::{Atom, AxisKind, Index, Read, ReadId, Scalar, TensorE
 use warpweave_plan::body::{Stage, StageSource};
 use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::contraction::AxisClass;
-use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::contraction::column_runs::ColumnRuns;
 use warpweave_plan::template::contraction::joined::JoinedReduction;
 use warpweave_plan::template::contraction::shape::Pipeline;
@@ -101,7 +100,7 @@ impl Pricing for ContractionShape {
         let block = extents(expr, kernel.tile());
         let mut thread = block.clone();
         thread[..body.tile_rank].fill(1);
-        if let Some(contraction) = Contraction::of(body) {
+        if let Some(contraction) = kernel.contraction() {
             for (class, side) in [(AxisClass::Row, self.rows), (AxisClass::Column, self.columns)] {
                 let axes = contraction.tile_axes(body, class);
                 let filled = fill(kernel.tile(), &axes, side);
@@ -158,8 +157,8 @@ fn product_cycles(counted: &CountedKernel<'_>, shape: &ContractionShape) -> f64 
 /// Elements that a thread stores at once: runs of columns, where they are neighbours in all that is stored.
 fn stored_at_once(counted: &CountedKernel<'_>, shape: &ContractionShape) -> usize {
     let body = counted.kernel.body();
-    let contraction = Contraction::of(body).expect("the template is only chosen for contractions");
-    let Some(runs) = ColumnRuns::of(body, &contraction, shape, counted.kernel.tile()) else { return 1 };
+    let contraction = counted.kernel.contraction().expect("the template is only chosen for contractions");
+    let Some(runs) = ColumnRuns::of(body, contraction, shape, counted.kernel.tile()) else { return 1 };
     let are_neighbours = |(stage, own): (usize, &Stage)| {
         element_of_output(body, stage).is_none_or(|element| runs.are_neighbours(&own.expr, &element))
     };
@@ -213,7 +212,7 @@ fn loop_cycles(counted: &CountedKernel<'_>, shape: &ContractionShape, loads: &Si
 /// a store before it. Where columns are no runs, what one stage stores stands between the loads of two.
 fn waits_behind_sums(counted: &CountedKernel<'_>, (shape, finish): (&ContractionShape, Finish)) -> f64 {
     let (body, tile) = (counted.kernel.body(), counted.kernel.tile());
-    let contraction = Contraction::of(body).expect("the template is only chosen for contractions");
+    let contraction = counted.kernel.contraction().expect("the template is only chosen for contractions");
     let of_class = |class| contraction.tile_axes(body, class);
     let (rows, columns) = (of_class(AxisClass::Row), of_class(AxisClass::Column));
     let depends_on_both = |read: &Read| [&rows, &columns].into_iter().all(|own| lies_along(read, own));
@@ -222,7 +221,7 @@ fn waits_behind_sums(counted: &CountedKernel<'_>, (shape, finish): (&Contraction
     let found: Vec<bool> = body.stages.iter().filter_map(loads).collect();
     let loading = found.iter().filter(|each| **each).count();
     let runs = finish.rows * finish.columns.div_ceil(shape.column_width);
-    let in_turn = match ColumnRuns::of(body, &contraction, shape, tile) {
+    let in_turn = match ColumnRuns::of(body, contraction, shape, tile) {
         Some(_) => runs * loading.min(1),
         None => runs * loading,
     };
@@ -264,7 +263,7 @@ impl SideLoads {
     fn new(counted: &CountedKernel<'_>, shape: &ContractionShape) -> Self {
         let (body, params, latency) =
             (counted.kernel.body(), counted.kernel.params(), counted.arch.load_latency_cycles.value);
-        let contraction = Contraction::of(body).expect("the template is only chosen for contractions");
+        let contraction = counted.kernel.contraction().expect("the template is only chosen for contractions");
         let expr = &body.stages[0].expr;
         let epilogue = expr.epilogue.iter().map(arithmetic);
         let later = body.stages[1..].iter().map(|stage| arithmetic(&stage.expr.body));
@@ -287,9 +286,9 @@ impl SideLoads {
         found.instructions += STEP_INSTRUCTIONS + of_axes(reduction.len());
         for class in [AxisClass::Row, AxisClass::Column] {
             let factor = contraction.factor(class);
-            let side = SideLoad::new(body, &contraction, class, shape, &params.tile);
+            let side = SideLoad::new(body, contraction, class, shape, &params.tile);
             let reads = expr.reads_of(factor);
-            let decode = of_axes(JoinedReduction::of_rows(body, &contraction, class).extents.len());
+            let decode = of_axes(JoinedReduction::of_rows(body, contraction, class).extents.len());
             let conditions: usize = reads.iter().map(|read| expr.reads[*read].guard.conditions().len()).sum();
             let divided = reads.iter().map(|read| divisions(expr, *read)).sum::<usize>() as f64 * DIVISION_INSTRUCTIONS;
             let (trips, width) = (side.trips() as f64, side.width as f64);
@@ -325,7 +324,7 @@ impl SideLoads {
 /// Instructions that find the places of so many rows, or columns, of the tile. Where the tile lies along several of their
 /// axes, all but one take a division for each.
 fn place_instructions(counted: &CountedKernel<'_>, class: AxisClass, count: usize) -> f64 {
-    let contraction = Contraction::of(counted.kernel.body()).expect("the template is only chosen for contractions");
+    let contraction = counted.kernel.contraction().expect("the template is only chosen for contractions");
     let axes = contraction.tile_axes(counted.kernel.body(), class);
     let long = axes.into_iter().filter(|axis| counted.kernel.tile()[*axis] > 1).count();
     NUMBER_INSTRUCTIONS + count as f64 * (PLACE_INSTRUCTIONS + long.saturating_sub(1) as f64 * DIVISION_INSTRUCTIONS)

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use warpweave_graph::expr::{ReadId, Scalar};
 use warpweave_plan::body::{GroupBody, StageSource};
-use warpweave_plan::kernel::Kernel;
+use warpweave_plan::kernel::{Kernel, ScheduleParams};
 use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::contraction::tile_load::plain_read;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::fill::fill;
-use warpweave_plan::template::tile::ScheduleParams;
 
 use crate::cost::cpu::{CpuArch, Processor};
 
@@ -48,7 +47,7 @@ pub(crate) fn host_tiles(body: &Arc<GroupBody>, arch: &CpuArch) -> Vec<Kernel> {
 pub(crate) fn host_microseconds(kernel: &Kernel, processor: Processor<'_>) -> f64 {
     let body = kernel.body();
     let arch = processor.arch;
-    let Some(contraction) = Contraction::on_processors(body) else { return f64::INFINITY };
+    let Some(contraction) = kernel.contraction_on_processors() else { return f64::INFINITY };
     let lead = &body.stages[0].expr;
     let length: f64 = lead.reduced().map(|axis| lead.axes[axis].extent as f64).product();
     let extents = body.tile_extents();

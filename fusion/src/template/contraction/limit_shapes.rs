@@ -5,10 +5,10 @@ use warpweave_graph::program::TensorProgram;
 
 use crate::cost::{KernelCost, PricedKernel};
 use crate::partition::search::{FusionGroup, Partition};
+use warpweave_plan::kernel::ScheduleParams;
 use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::contraction::shape::ContractionShape;
-use warpweave_plan::template::tile::ScheduleParams;
 
 /// The partition with at most `limit` shapes of contractions among its groups: those of the groups' own choices under
 /// which all groups together cost least, chosen one after another. A reduction stays in as many parts, or becomes whole.
@@ -24,8 +24,8 @@ pub fn limit_shapes(
     }
     let options = |group: &FusionGroup| -> Option<Vec<PricedKernel>> {
         let own = shape(group)?;
-        let contraction = Contraction::of(group.kernel.body())?;
-        Some(shapes.iter().map(|&shape| cheapest(program, group, &contraction, own, shape, cost)).collect())
+        let contraction = group.kernel.contraction()?;
+        Some(shapes.iter().map(|&shape| cheapest(program, group, contraction, own, shape, cost)).collect())
     };
     let priced: Vec<Option<Vec<PricedKernel>>> = partition.groups.par_iter().map(options).collect();
     let chosen = choose(&priced, shapes.len(), limit);

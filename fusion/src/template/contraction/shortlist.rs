@@ -9,11 +9,10 @@ use crate::tuning::SearchTuning;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::kernel::Kernel;
+use warpweave_plan::kernel::{Kernel, ScheduleParams};
 use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
-use warpweave_plan::template::tile::ScheduleParams;
 
 /// Kernels to be priced for a body, with what they do; never empty.
 pub fn shortlist(body: &Arc<GroupBody>, arch: &GpuArch) -> Vec<(Kernel, KernelCounts)> {

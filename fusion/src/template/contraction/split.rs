@@ -7,7 +7,7 @@
 use crate::tuning::SearchTuning;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use warpweave_plan::kernel::Kernel;
+use warpweave_plan::kernel::{Kernel, ScheduleParams};
 use warpweave_plan::template::pointwise::Pointwise;
 use warpweave_plan::template::pointwise::rules::takes_runs;
 
@@ -26,7 +26,6 @@ use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::fill::fill;
 use warpweave_plan::template::rules::Rules;
-use warpweave_plan::template::tile::ScheduleParams;
 
 /// The two bodies of a split group, and the type of the tensor between them.
 #[derive(Clone, PartialEq, Debug)]

@@ -30,9 +30,9 @@ use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::staged::blocked;
 use warpweave_plan::template::staged::blocked::BlockedStep;
 use warpweave_plan::template::staged::padded::PaddedBody;
-use warpweave_plan::template::staged::phase::{Sink, fitting, reduction_length, runs_across_lanes, sink};
+use warpweave_plan::template::staged::phase::{Sink, candidates, reduction_length, runs_across_lanes, sink};
 use warpweave_plan::template::staged::thread::{ELEMENTS, Taps};
-use warpweave_plan::template::staged::{StagedBox, box_ranges, boxes, extents};
+use warpweave_plan::template::staged::{StagedBox, box_ranges, extents};
 
 /// The `count` cheapest kernels of each template before their loads are counted, in order.
 pub fn shortlist(body: &Arc<GroupBody>, count: usize, arch: &GpuArch) -> Vec<Kernel> {
@@ -40,18 +40,19 @@ pub fn shortlist(body: &Arc<GroupBody>, count: usize, arch: &GpuArch) -> Vec<Ker
     let priced = |kernel: Kernel, phases: Vec<f64>| {
         let cycles = phases.into_iter().sum::<f64>();
         let waves = kernel.tiles().div_ceil(arch.multiprocessors.value) as f64;
-        (waves * cycles.max(arrival_cycles(&padded.kernel(&kernel), arch)), kernel)
+        (waves * cycles.max(arrival_cycles(&kernel.with_body(Arc::clone(&padded.body)), arch)), kernel)
     };
     let cheapest = |mut priced: Vec<(f64, Kernel)>| {
         priced.sort_by(|a, b| a.0.total_cmp(&b.0));
         priced.into_iter().take(count).map(|(_, kernel)| kernel).collect::<Vec<Kernel>>()
     };
-    let staged = fitting(body).into_iter().map(|(kernel, boxes)| {
-        let phases = phases(&padded.kernel(&kernel), &boxes, arch);
+    let staged = candidates(body).into_iter().map(|kernel| {
+        let boxes = kernel.boxes().expect("a candidate has boxes");
+        let phases = phases(&kernel.with_body(Arc::clone(&padded.body)), boxes, arch);
         priced(kernel, phases)
     });
     let attention = attention::fitting(body).into_iter().map(|(kernel, geometry)| {
-        let phases = attention_phases(&padded.kernel(&kernel), &geometry, arch);
+        let phases = attention_phases(&kernel.with_body(Arc::clone(&padded.body)), &geometry, arch);
         priced(kernel, phases)
     });
     [cheapest(staged.collect()), cheapest(attention.collect())].concat()
@@ -67,9 +68,9 @@ impl Pricing for Staged {
     }
 
     fn tile_cycles(&self, counted: &CountedKernel<'_>) -> f64 {
-        let padded = PaddedBody::of(counted.kernel.shared_body()).kernel(counted.kernel);
-        let Some(boxes) = boxes(counted.kernel) else { return f64::INFINITY };
-        let phases = phases(&padded, &boxes, counted.arch);
+        let padded = counted.kernel.with_body(PaddedBody::of(counted.kernel.shared_body()).body);
+        let Some(boxes) = counted.kernel.boxes() else { return f64::INFINITY };
+        let phases = phases(&padded, boxes, counted.arch);
         phased_cycles(counted, &padded, phases, phase_counts(counted.kernel, Sampling::SINGLE))
     }
 
@@ -113,7 +114,7 @@ fn arrival_cycles(kernel: &Kernel, arch: &GpuArch) -> f64 {
     let all = arch.cache_bytes_per_microsecond.value / arch.cycles_per_microsecond.value;
     let rate = (all / tiles).min(arch.cache_bytes_per_cycle_alone.value);
     let sector = arch.transaction_bytes.value;
-    boxes(kernel).map_or(f64::INFINITY, |boxes| operand_bytes(kernel, &boxes, sector) as f64 / rate)
+    kernel.boxes().map_or(f64::INFINITY, |boxes| operand_bytes(kernel, boxes, sector) as f64 / rate)
 }
 
 /// Bytes of the operands that the grid's first tile reads, each region once; at least `fewest` of a run of neighbours.

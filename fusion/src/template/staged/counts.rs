@@ -12,26 +12,25 @@ use crate::template::staged::blocked::{BlockSides, BlockedModel};
 use warpweave_plan::body::{GroupBody, Stage};
 use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::block::BlockSize;
-use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::staged::padded::PaddedBody;
 use warpweave_plan::template::staged::phase::{Method, methods};
-use warpweave_plan::template::staged::{StagedBox, boxes, extents};
+use warpweave_plan::template::staged::{StagedBox, extents};
 
 /// What each phase of a staged group does, over all tiles: staged values in order, then what leaves the group.
 ///
 /// # Panics
 /// If the staged values have no box under these parameters.
 pub fn phase_counts(kernel: &Kernel, sampling: Sampling) -> Vec<KernelCounts> {
-    let boxes = boxes(kernel).expect("parameters are chosen so that every staged value has a box");
-    let kernel = &PaddedBody::of(kernel.shared_body()).kernel(kernel);
-    let (methods, lead) = methods(kernel, &boxes);
+    let boxes = kernel.boxes().expect("parameters are chosen so that every staged value has a box");
+    let kernel = &kernel.with_body(PaddedBody::of(kernel.shared_body()).body);
+    let (methods, lead) = methods(kernel, boxes);
     let body = kernel.body();
     let staged = methods.into_iter().enumerate();
     let staged = staged.map(|(position, method)| {
-        let model = PhaseModel::new(&body.staged[position], &boxes, method, kernel.rules().block_size());
+        let model = PhaseModel::new(&body.staged[position], boxes, method, kernel.rules().block_size());
         box_counts(kernel, &boxes[position], &body.staged[position], sampling, &|place| model.counts(place, sampling))
     });
-    let main = main_counts(kernel, &boxes, lead, sampling);
+    let main = main_counts(kernel, boxes, lead, sampling);
     staged.collect::<Vec<_>>().into_iter().chain([main]).collect()
 }
 
@@ -58,7 +57,7 @@ pub(crate) fn box_counts(
 fn main_counts(kernel: &Kernel, boxes: &[StagedBox], method: Method, sampling: Sampling) -> KernelCounts {
     let block_size = kernel.rules().block_size();
     match method {
-        Method::Blocked { rows, columns, across } if Contraction::of(kernel.body()).is_some() => {
+        Method::Blocked { rows, columns, across } if kernel.contraction().is_some() => {
             let model = lead_model(kernel.body(), boxes, BlockSides { rows, columns, across, block_size, again: true });
             lead_counts(kernel, sampling, &|place| model.counts(place, sampling))
         }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::rebuild::Rebuild;
-use super::uses::Uses;
+use super::rewriting::rebuild::Rebuild;
+use super::rewriting::uses::Uses;
 use crate::expr::TensorExpr;
 use crate::program::{Definition, Statement, TensorId, TensorProgram};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::rebuild::{LiveOut, Rebuild};
+use super::rewriting::rebuild::{LiveOut, Rebuild};
 use crate::arena::Arena;
 use crate::program::layout::{Layout, layouts};
 use crate::program::{Definition, Origins, TensorId, TensorProgram};

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::rebuild::Rebuild;
-use super::rewritten::Rewritten;
+use super::rewriting::rebuild::Rebuild;
+use super::rewriting::rewritten::Rewritten;
 use crate::expr::{AxisId, BinaryOp, Read, Scalar, TensorExpr};
 use crate::passes::constant_folding::evaluate_expression;
 use crate::program::{Statement, TensorId, TensorProgram};

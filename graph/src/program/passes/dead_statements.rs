@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::rebuild::Rebuild;
+use super::rewriting::rebuild::Rebuild;
 use crate::arena::Arena;
 use crate::program::{Names, Source, State, Statement, TensorId, TensorProgram};
 

@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-use super::rebuild::Rebuild;
-use super::rewritten::Rewritten;
+use super::rewriting::rebuild::Rebuild;
+use super::rewriting::rewritten::Rewritten;
 use crate::expr::{AxisId, BinaryOp, Read, Scalar, TensorExpr};
 use crate::program::{Statement, TensorId, TensorProgram};
 use crate::types::ElementType;

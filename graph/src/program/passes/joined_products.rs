@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::rebuild::{Rebuild, union};
-use super::uses::Uses;
+use super::rewriting::rebuild::{Rebuild, union};
+use super::rewriting::uses::Uses;
 use crate::arena::Arena;
 use crate::expr::substitute::{append, replace_axes};
 use crate::expr::{

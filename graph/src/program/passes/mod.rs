@@ -10,14 +10,12 @@ mod invariants;
 mod joined_products;
 mod phases;
 mod quantized_products;
-mod rebuild;
 mod reduction_order;
-mod rewritten;
+mod rewriting;
 mod siblings;
 mod slices;
 mod sorted_keys;
 mod transposed_factors;
-mod uses;
 mod views;
 
 use super::TensorProgram;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::rebuild::Rebuild;
+use super::rewriting::rebuild::Rebuild;
 use crate::arena::{Arena, Id};
 use crate::expr::{
     Atom, Axis, AxisId, AxisKind, BinaryOp, Condition, ExprBuilder, Guard, Index, Literal, Range, Read, ReadId,

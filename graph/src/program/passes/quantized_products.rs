@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::rebuild::{Rebuild, union};
+use super::rewriting::rebuild::{Rebuild, union};
 use crate::arena::{Arena, Id};
 use crate::expr::{AxisKind, BinaryOp, Guard, Index, Literal, Read, ReadId, Reducer, Scalar, TensorExpr};
 use crate::passes::constant_folding::evaluate_expression;

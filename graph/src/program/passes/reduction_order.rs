@@ -3,7 +3,7 @@
 //! The window of a convolution is odd, so that neighbours along it are no aligned vector; its channels are not. A constant
 //! that one product reads, and nothing else, is stored as that product walks through it.
 
-use super::rebuild::Rebuild;
+use super::rewriting::rebuild::Rebuild;
 use crate::arena::{Arena, Id};
 use crate::expr::{Axis, AxisId, BinaryOp, Index, Read, Reducer, Scalar, TensorExpr, substitute};
 use crate::program::{Definition, Statement, TensorId, TensorProgram};

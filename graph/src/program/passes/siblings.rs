@@ -8,8 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use super::rebuild::{Rebuild, union};
-use super::uses::Uses;
+use super::rewriting::rebuild::{Rebuild, union};
+use super::rewriting::uses::Uses;
 use crate::expr::{AxisId, BinaryOp, ExprBuilder, Index, Read, Reducer, Scalar, TensorExpr};
 use crate::program::{Definition, Origins, Statement, StatementId, TensorId, TensorProgram};
 use crate::tensor::Tensor;

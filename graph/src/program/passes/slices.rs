@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::rebuild::Rebuild;
-use super::uses::Uses;
+use super::rewriting::rebuild::Rebuild;
+use super::rewriting::uses::Uses;
 use crate::arena::Arena;
 use crate::expr::{Axis, AxisId, Index, TensorExpr, merge_operands, substitute};
 use crate::program::{Definition, Statement, StatementId, TensorId, TensorProgram};

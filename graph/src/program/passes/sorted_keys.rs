@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::rebuild::Rebuild;
+use super::rewriting::rebuild::Rebuild;
 use crate::arena::Id;
 use crate::expr::parts::{alone, axes_of, identity};
 use crate::expr::{

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::rebuild::Rebuild;
+use super::rewriting::rebuild::Rebuild;
 use crate::expr::{AxisKind, BinaryOp, ExprBuilder, Index, Read, ReadId, Reducer, Scalar, TensorExpr};
 use crate::program::{Definition, Statement, TensorId, TensorProgram};
 use crate::types::{Shape, TensorType};

@@ -1,7 +1,7 @@
 //! Data movement composed into the reads of what moves.
 
 use super::dead_statements::remove_dead;
-use super::rebuild::Rebuild;
+use super::rewriting::rebuild::Rebuild;
 use crate::expr::{BinaryOp, Reducer, Scalar, TensorExpr, merge_operands, substitute};
 use crate::program::{Definition, Statement, TensorId, TensorProgram};
 

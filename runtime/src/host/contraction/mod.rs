@@ -22,7 +22,6 @@ use std::sync::Arc;
 use warpweave_graph::expr::Range;
 use warpweave_graph::program::TensorId;
 use warpweave_plan::plan::ROperator;
-use warpweave_plan::template::contraction::Contraction;
 
 use super::known::{Key, Known};
 use super::memory::Memory;
@@ -58,7 +57,7 @@ impl HostContraction {
         known: &mut KnownContractions,
         stages: impl FnOnce() -> Vec<HostStage>,
     ) -> Option<Self> {
-        let contraction = Contraction::on_processors(operator.kernel.body())?;
+        let contraction = operator.kernel.contraction_on_processors()?;
         let is_tiled = operator.kernel.rules().multiplies_blocks();
         let prepare = || Blocked::new(operator, &contraction, (reads, shared)).map(Arc::new);
         match known.prepared(key, prepare).as_ref() {

@@ -8,7 +8,7 @@ pub mod parameters;
 pub mod phase;
 pub mod rules;
 
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, ScheduleParams};
 use crate::template::attention::parameters::KeyBlocks;
 use crate::template::staged::STATES;
 
@@ -23,8 +23,7 @@ use crate::template::block::BlockSize;
 use crate::template::contraction::Contraction;
 use crate::template::staged::blocked::{BlockedStep, one_trip};
 use crate::template::staged::phase::tiles;
-use crate::template::staged::{STAGED_BYTES, StagedBox, StagedSpan, box_bytes, boxes};
-use crate::template::tile::ScheduleParams;
+use crate::template::staged::{STAGED_BYTES, StagedBox, StagedSpan, box_bytes};
 
 /// Keys of a block.
 const KEYS: [usize; 4] = [16, 32, 64, 128];
@@ -178,7 +177,7 @@ impl AttentionGeometry {
 
     fn with(kernel: &Kernel, attention: &Attention) -> Option<Self> {
         let Template::Attention(KeyBlocks { keys: block }) = *kernel.template() else { return None };
-        let mut boxes = boxes(kernel)?;
+        let mut boxes = kernel.boxes()?.to_vec();
         for (spans, stream) in boxes.iter_mut().zip(&attention.streams) {
             if let Some(dimension) = *stream {
                 let steps = vec![0; spans[dimension].steps.len()];

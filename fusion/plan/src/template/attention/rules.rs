@@ -34,6 +34,10 @@ impl Rules for KeyBlocks {
         true
     }
 
+    fn is_for_products(&self) -> bool {
+        true
+    }
+
     fn can_tag(&self) -> bool {
         false
     }

@@ -68,7 +68,7 @@ impl Contraction {
     }
 
     /// Whether kernels multiply such elements.
-    fn has_kernels(&self) -> bool {
+    pub(crate) fn has_kernels(&self) -> bool {
         matches!(self.element, ElementType::F32 | ElementType::I32)
     }
 

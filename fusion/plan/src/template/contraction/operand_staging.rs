@@ -79,13 +79,13 @@ pub fn stages_operands(kernel: &Kernel) -> bool {
 }
 
 /// The boxes of a contraction, if they are copies that fit.
-pub fn boxes(kernel: &Kernel) -> Option<Vec<StagedBox>> {
+pub fn boxes(kernel: &Kernel) -> Option<&[StagedBox]> {
     let is_copy = |stage: &Stage| {
         let operand = matches!(stage.sources[..], [StageSource::Operand(_)]);
         operand && stage.expr.operands.iter().all(|ty| stage.expr == copy(ty))
     };
-    let boxes = staged::boxes(kernel).filter(|_| kernel.body().staged.iter().all(is_copy))?;
-    (staged::bytes(kernel.body(), &boxes) <= BOX_BYTES).then_some(boxes)
+    let boxes = kernel.boxes().filter(|_| kernel.body().staged.iter().all(is_copy))?;
+    (staged::bytes(kernel.body(), boxes) <= BOX_BYTES).then_some(boxes)
 }
 
 /// How a block fills a box: a thread takes `count` elements at once, which lie evenly along a dimension.

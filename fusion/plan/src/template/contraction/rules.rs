@@ -9,10 +9,10 @@ use crate::body::{GroupBody, StageSource};
 use crate::kernel::Kernel;
 use crate::template::Template;
 use crate::template::block::BlockSize;
+use crate::template::contraction::AxisClass;
 use crate::template::contraction::operand_staging::boxes;
 use crate::template::contraction::shape::{ContractionShape, Pipeline};
 use crate::template::contraction::unit::ComputeUnit;
-use crate::template::contraction::{AxisClass, Contraction};
 use crate::template::rules::{LoadsBeforeWaits, Rules, reads_directly, require};
 
 impl Rules for ContractionShape {
@@ -40,7 +40,7 @@ impl Rules for ContractionShape {
     fn check(&self, kernel: &Kernel) -> Result<(), &'static str> {
         let body = kernel.body();
         require(self.is_possible(), "the shape violates the constraints of the contraction template")?;
-        require(Contraction::on_processors(body).is_some(), "a template sums something else than products")?;
+        require(kernel.contraction_on_processors().is_some(), "a template sums something else than products")?;
         let fits = || boxes(kernel).is_some();
         require(body.staged.is_empty() || fits(), "a factor has no box in shared memory")
     }
@@ -57,6 +57,10 @@ impl Rules for ContractionShape {
         true
     }
 
+    fn is_for_products(&self) -> bool {
+        true
+    }
+
     fn can_tag(&self) -> bool {
         true
     }
@@ -68,16 +72,17 @@ impl Rules for ContractionShape {
 
     fn shared_bytes(&self, kernel: &Kernel) -> usize {
         self.tile_bytes(
-            Contraction::on_processors(kernel.body()).map_or(Numerics::SINGLE, |contraction| contraction.numerics()),
+            kernel.contraction_on_processors().map_or(Numerics::SINGLE, |contraction| contraction.numerics()),
         )
     }
 
-    fn prefetchable(&self, body: &GroupBody, loads_before_waits: LoadsBeforeWaits<'_>) -> Vec<AxisClass> {
+    fn prefetchable(&self, kernel: &Kernel, loads_before_waits: LoadsBeforeWaits<'_>) -> Vec<AxisClass> {
         match self.pipeline {
             Pipeline::Unpipelined => return Vec::new(),
             Pipeline::RegisterPrefetch | Pipeline::Asynchronous { .. } => {}
         }
-        let Some(contraction) = Contraction::of(body) else { return Vec::new() };
+        let Some(contraction) = kernel.contraction() else { return Vec::new() };
+        let body = kernel.body();
         let stage = &body.stages[0];
         let tensor = |source: StageSource| -> Option<TensorId> {
             match source {

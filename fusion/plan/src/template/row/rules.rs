@@ -1,12 +1,11 @@
 //! What kernels of the row template need and can do.
 
 use crate::body::GroupBody;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, ScheduleParams};
 use crate::template::Template;
 use crate::template::row::RowThreads;
 use crate::template::row::row_bytes;
 use crate::template::rules::Rules;
-use crate::template::tile::ScheduleParams;
 use std::fmt;
 
 use warpweave_graph::text::reader::Word;

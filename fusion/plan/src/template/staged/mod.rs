@@ -16,7 +16,6 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Atom, AxisId, Index, Range, Read, TensorExpr};
 
 use crate::body::{GroupBody, Stage, StageSource};
-use crate::kernel::Kernel;
 use crate::template::staged::blocked::{WRITTEN_OUT, is_wide};
 use crate::template::staged::padded::reaches;
 
@@ -119,15 +118,15 @@ pub fn elements(spans: &[StagedSpan]) -> usize {
 }
 
 /// The box of every staged stage of a body under a tile; `None` if some tile's box would lie outside its value.
-pub fn boxes(kernel: &Kernel) -> Option<Vec<StagedBox>> {
-    let body = kernel.body();
-    let grid = kernel.grid();
+pub(crate) fn boxes(body: &GroupBody, tile: &[usize]) -> Option<Vec<StagedBox>> {
+    let extents = body.tile_extents();
+    let grid: Vec<usize> = extents.iter().zip(tile).map(|(extent, tile)| extent.div_ceil(*tile)).collect();
     let mut boxes: Vec<StagedBox> = vec![Vec::new(); body.staged.len()];
     for position in (0..body.staged.len()).rev() {
         let mut lines: Option<Vec<Line>> = None;
         let reaches = reaches(body, position);
         for stage in &body.stages {
-            merge_reads(&mut lines, stage, position, &reaches, &tile_lines(stage, kernel, &grid));
+            merge_reads(&mut lines, stage, position, &reaches, &tile_lines(stage, (body.tile_rank, tile), &grid));
         }
         for (later, stage) in body.staged.iter().enumerate().skip(position + 1) {
             merge_reads(&mut lines, stage, position, &reaches, &staged_lines(stage, &boxes[later], &grid));
@@ -143,30 +142,7 @@ pub fn boxes(kernel: &Kernel) -> Option<Vec<StagedBox>> {
     Some(boxes)
 }
 
-/// The coordinates of a tile in the grid.
-pub fn tile_coordinates(kernel: &Kernel, tile: u32) -> Vec<i64> {
-    let grid = kernel.grid();
-    let mut rest = tile as usize;
-    let mut coordinates = vec![0; grid.len()];
-    for axis in (0..grid.len()).rev() {
-        coordinates[axis] = (rest % grid[axis]) as i64;
-        rest /= grid[axis];
-    }
-    coordinates
-}
-
-/// Per staged stage, the range of every axis of its expression that a tile covers: the box inside the value, reduced axes
-/// whole. This is what the kernel computes, so that dependencies may be read from it.
-pub fn staged_ranges(kernel: &Kernel, tile: u32) -> Vec<Vec<Range>> {
-    let body = kernel.body();
-    if body.staged.is_empty() {
-        return Vec::new();
-    }
-    let boxes = boxes(kernel).expect("a body's parameters give every staged value a box");
-    box_ranges(body, &boxes, &tile_coordinates(kernel, tile))
-}
-
-/// The same of these boxes in the tile at these grid coordinates.
+/// Per staged stage, the range of every axis of its expression that a tile with these boxes covers, at these grid coordinates.
 pub fn box_ranges(body: &GroupBody, boxes: &[StagedBox], coordinates: &[i64]) -> Vec<Vec<Range>> {
     let ranges = |(stage, staged): (&Stage, &StagedBox)| {
         let mut ranges: Vec<Range> = stage.expr.axes.ids().map(|axis| stage.expr.range(axis)).collect();
@@ -225,12 +201,12 @@ impl Line {
 }
 
 /// The lines of a main stage's axes.
-fn tile_lines(stage: &Stage, kernel: &Kernel, grid: &[usize]) -> Vec<Line> {
+fn tile_lines(stage: &Stage, (tile_rank, tile): (usize, &[usize]), grid: &[usize]) -> Vec<Line> {
     let line = |axis: AxisId| {
         let extent = stage.expr.axes[axis].extent as i64;
         let mut line = Line::fixed(0, extent - 1, grid.len());
-        if axis.index() < kernel.body().tile_rank && grid[axis.index()] > 1 {
-            let tile = kernel.tile()[axis.index()] as i64;
+        if axis.index() < tile_rank && grid[axis.index()] > 1 {
+            let tile = tile[axis.index()] as i64;
             line.steps[axis.index()] = tile;
             line.high = tile - 1;
         }

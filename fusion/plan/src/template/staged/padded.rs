@@ -8,7 +8,6 @@ use std::sync::Arc;
 use warpweave_graph::expr::{AxisId, Condition, Guard, Index, Literal, Range, Read, TensorExpr};
 
 use crate::body::{GroupBody, Stage, StageSource};
-use crate::kernel::Kernel;
 
 /// A body as its staged kernel evaluates it.
 #[derive(Clone, Debug)]
@@ -37,11 +36,6 @@ impl PaddedBody {
             }
         }
         Self { body: unguarded.into(), padding }
-    }
-
-    /// The kernel as it is evaluated, given what it is before its padding is found.
-    pub fn kernel(&self, kernel: &Kernel) -> Kernel {
-        kernel.with_body(Arc::clone(&self.body))
     }
 }
 

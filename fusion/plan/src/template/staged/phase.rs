@@ -5,13 +5,12 @@ use std::sync::Arc;
 use warpweave_graph::expr::{AxisId, TensorExpr};
 
 use crate::body::GroupBody;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, ScheduleParams};
 use crate::template::Template;
 use crate::template::block::{BlockSize, WARP};
 use crate::template::staged::blocked;
 use crate::template::staged::blocked::Across;
-use crate::template::staged::{STAGED_BYTES, StagedBox, StagedSpan, boxes, bytes, extents};
-use crate::template::tile::ScheduleParams;
+use crate::template::staged::{STAGED_BYTES, StagedBox, StagedSpan, bytes, extents};
 
 /// Points of a tile of the staged template.
 const STAGED_POINTS: std::ops::Range<usize> = 64..16_385;
@@ -19,15 +18,10 @@ const STAGED_POINTS: std::ops::Range<usize> = 64..16_385;
 /// The kernels of a body that stages values: tiles of up to 16,384 points, whole or a power of two along each axis, whose
 /// staged values fit.
 pub fn candidates(body: &Arc<GroupBody>) -> Vec<Kernel> {
-    fitting(body).into_iter().map(|(kernel, _)| kernel).collect()
-}
-
-/// The same with their boxes.
-pub fn fitting(body: &Arc<GroupBody>) -> Vec<(Kernel, Vec<StagedBox>)> {
     let params = tiles(body).into_iter().map(|tile| ScheduleParams { template: Template::Staged, tile });
     let kernels = params.map(|params| Kernel::unchecked(Arc::clone(body), params));
-    let boxed = kernels.filter_map(|kernel| boxes(&kernel).map(|boxes| (kernel, boxes)));
-    boxed.filter(|(_, boxes)| bytes(body, boxes) <= STAGED_BYTES).collect()
+    let fits = |kernel: &Kernel| kernel.boxes().is_some_and(|boxes| bytes(body, boxes) <= STAGED_BYTES);
+    kernels.filter(fits).collect()
 }
 
 /// Tiles of up to 16,384 points, whole or a power of two along each axis.

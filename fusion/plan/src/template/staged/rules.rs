@@ -6,8 +6,8 @@ use crate::template::Staged;
 use crate::template::rules::Rules;
 use crate::template::rules::require;
 use crate::template::staged::STAGED_BYTES;
+use crate::template::staged::bytes;
 use crate::template::staged::with_states;
-use crate::template::staged::{boxes, bytes};
 
 impl Rules for Staged {
     fn name(&self) -> &'static str {
@@ -16,8 +16,8 @@ impl Rules for Staged {
 
     fn check(&self, kernel: &Kernel) -> Result<(), &'static str> {
         let body = kernel.body();
-        let boxes = boxes(kernel).ok_or("a staged value has no box")?;
-        require(bytes(body, &boxes) <= STAGED_BYTES, "staged values do not fit shared memory")?;
+        let boxes = kernel.boxes().ok_or("a staged value has no box")?;
+        require(bytes(body, boxes) <= STAGED_BYTES, "staged values do not fit shared memory")?;
         let narrow = (0..body.stages.len()).all(|stage| body.extra_axes(stage).is_empty());
         require(narrow && body.reductions().count() <= 1, "the tile violates the constraints of the staged template")
     }
@@ -39,6 +39,6 @@ impl Rules for Staged {
     }
 
     fn box_bytes(&self, kernel: &Kernel) -> Option<usize> {
-        boxes(kernel).map(|boxes| bytes(kernel.body(), &boxes))
+        kernel.boxes().map(|boxes| bytes(kernel.body(), boxes))
     }
 }

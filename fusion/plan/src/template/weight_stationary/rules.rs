@@ -6,12 +6,11 @@
 use std::sync::Arc;
 
 use crate::body::GroupBody;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, ScheduleParams};
 use crate::template::Template;
 use crate::template::WeightStationary;
 use crate::template::block::WARP;
 use crate::template::rules::{Rules, require};
-use crate::template::tile::ScheduleParams;
 use crate::template::weight_stationary::passes::step_bytes;
 use crate::template::weight_stationary::reads::{column_axes, columns, resident_elements, resident_reads, rows};
 
@@ -38,6 +37,10 @@ impl Rules for WeightStationary {
         let is_whole = kernel.tile()[..first_row] == body.tile_extents()[..first_row];
         let fits = rows(kernel) <= most_rows() && (1..=MOST_COLUMNS).contains(&columns(kernel));
         is_whole && fits && !resident_reads(body).is_empty()
+    }
+
+    fn is_for_products(&self) -> bool {
+        true
     }
 
     fn can_tag(&self) -> bool {

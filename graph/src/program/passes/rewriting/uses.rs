@@ -6,13 +6,13 @@ use crate::arena::Arena;
 use crate::program::{StatementId, TensorId, TensorProgram};
 
 /// The uses of a program's tensors.
-pub(super) struct Uses {
+pub(crate) struct Uses {
     readers: Arena<TensorId, Vec<StatementId>>,
     live_out: BTreeSet<TensorId>,
 }
 
 impl Uses {
-    pub(super) fn of(program: &TensorProgram) -> Self {
+    pub(crate) fn of(program: &TensorProgram) -> Self {
         let mut readers: Arena<TensorId, Vec<StatementId>> = program.tensors.values().map(|_| Vec::new()).collect();
         for (id, statement) in program.statements.iter() {
             for &operand in &statement.operands {
@@ -25,12 +25,12 @@ impl Uses {
     }
 
     /// The statements that read a tensor, in order, each once.
-    pub(super) fn readers(&self, tensor: TensorId) -> &[StatementId] {
+    pub(crate) fn readers(&self, tensor: TensorId) -> &[StatementId] {
         &self.readers[tensor]
     }
 
     /// Whether a tensor's value is wanted after a launch.
-    pub(super) fn is_live_out(&self, tensor: TensorId) -> bool {
+    pub(crate) fn is_live_out(&self, tensor: TensorId) -> bool {
         self.live_out.contains(&tensor)
     }
 }

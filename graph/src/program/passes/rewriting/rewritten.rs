@@ -11,22 +11,22 @@ use crate::program::{Statement, TensorId};
 use crate::types::TensorType;
 
 /// An expression, none of whose indices reads, that is rewritten over tensors of the new program.
-pub(super) struct Rewritten<'s> {
-    pub(super) statement: &'s Statement,
-    pub(super) expr: TensorExpr,
-    pub(super) operands: Vec<TensorId>,
+pub(crate) struct Rewritten<'s> {
+    pub(crate) statement: &'s Statement,
+    pub(crate) expr: TensorExpr,
+    pub(crate) operands: Vec<TensorId>,
 }
 
 impl<'s> Rewritten<'s> {
     /// The expression of a statement as it is.
-    pub(super) fn new(builder: &Rebuild, statement: &'s Statement, expr: &TensorExpr) -> Self {
+    pub(crate) fn new(builder: &Rebuild, statement: &'s Statement, expr: &TensorExpr) -> Self {
         let operands = statement.operands.iter().map(|&operand| builder.map(operand)).collect();
         Self { statement, expr: expr.clone(), operands }
     }
 
     /// A scalar that differs along these axes, as an expression over them. What it reads is one of `tensors`, which stand for the
     /// operands; none of its reads has a guard.
-    pub(super) fn alone(&self, scalar: &Scalar, axes: &[AxisId], tensors: &[TensorId]) -> (TensorExpr, Vec<TensorId>) {
+    pub(crate) fn alone(&self, scalar: &Scalar, axes: &[AxisId], tensors: &[TensorId]) -> (TensorExpr, Vec<TensorId>) {
         let mut expr = ExprBuilder::new();
         let extents: Vec<usize> = axes.iter().map(|axis| self.expr.axes[*axis].extent).collect();
         let moved = expr.parallels(&extents);
@@ -52,7 +52,7 @@ impl<'s> Rewritten<'s> {
     }
 
     /// A read of a tensor, of this type and of the new program, that differs along these axes.
-    pub(super) fn read(&mut self, tensor: TensorId, ty: TensorType, axes: &[AxisId]) -> Scalar {
+    pub(crate) fn read(&mut self, tensor: TensorId, ty: TensorType, axes: &[AxisId]) -> Scalar {
         let index = axes.iter().map(|axis| Index::axis(*axis)).collect();
         let (operand, fill) = (self.operands.len(), Literal::new(ty.element, 0.0));
         self.operands.push(tensor);
@@ -61,7 +61,7 @@ impl<'s> Rewritten<'s> {
     }
 
     /// The statement with this body and epilogue; as it is if they are its own.
-    pub(super) fn define(mut self, builder: &mut Rebuild, body: Scalar, epilogue: Option<Scalar>) {
+    pub(crate) fn define(mut self, builder: &mut Rebuild, body: Scalar, epilogue: Option<Scalar>) {
         if body == self.expr.body && epilogue == self.expr.epilogue {
             builder.keep(self.statement);
             return;

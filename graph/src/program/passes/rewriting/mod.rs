@@ -1,0 +1,5 @@
+//! What passes rewrite programs with.
+
+pub(super) mod rebuild;
+pub(super) mod rewritten;
+pub(super) mod uses;
