@@ -114,7 +114,7 @@ fn check_boxes(of_single: &GroupBody, of_half: &GroupBody, params: &SchedulePara
     }
     let [was, is] = [of_single, of_half].map(|body| {
         let kernel = Kernel::unchecked(body.clone(), params.clone());
-        kernel.boxes().map(|boxes| staged::bytes(body, &boxes))
+        kernel.boxes().map(|boxes| staged::bytes(body, boxes))
     });
     assert_eq!(was, is.map(|bytes| 2 * bytes), "bytes of boxes");
 }

@@ -59,7 +59,7 @@ impl HostContraction {
     ) -> Option<Self> {
         let contraction = operator.kernel.contraction_on_processors()?;
         let is_tiled = operator.kernel.rules().multiplies_blocks();
-        let prepare = || Blocked::new(operator, &contraction, (reads, shared)).map(Arc::new);
+        let prepare = || Blocked::new(operator, contraction, (reads, shared)).map(Arc::new);
         match known.prepared(key, prepare).as_ref() {
             Some(blocked) if is_tiled || blocked.has_blocks => {
                 let stages = if blocked.takes_stages() { stages() } else { Vec::new() };
@@ -67,7 +67,7 @@ impl HostContraction {
             }
             None if is_tiled => {
                 let stages = stages();
-                Some(Self::Evaluated(Evaluated::new(operator.kernel.body(), &contraction, &stages[0]), stages))
+                Some(Self::Evaluated(Evaluated::new(operator.kernel.body(), contraction, &stages[0]), stages))
             }
             Some(_) | None => None,
         }
