@@ -17,7 +17,8 @@ pub fn of(body: &Arc<GroupBody>) -> Vec<ScheduleParams> {
         let ragged = |side: usize| params.tile.iter().map(|&extent| (extent * side / 8).max(1)).collect();
         let smaller = [7, 3].map(|side| ScheduleParams { tile: ragged(side), ..params.clone() });
         for variant in [params].into_iter().chain(smaller) {
-            if let Err(refused) = Kernel::of(Arc::clone(body), variant.clone()) {
+            // A plan has a reduction in parts as two kernels.
+            if let Err(refused) = Kernel::of(Arc::clone(body), variant.clone().in_one_part()) {
                 panic!("{variant}: {refused}: {body}");
             }
             if !variants.contains(&variant) {
