@@ -33,6 +33,14 @@ pub struct Compiled {
     pub lowered: LoweredProgram,
 }
 
+impl Compiled {
+    /// The parameters of every kernel of the only segment, for messages.
+    pub fn params(&self) -> Vec<String> {
+        let operators = &self.plan.plan().persistent().operators;
+        operators.values().map(|operator| operator.kernel.params().to_string()).collect()
+    }
+}
+
 /// Compiles for `units` vEUs, with the parameters that the search chooses.
 #[track_caller]
 pub fn compile(program: &TensorProgram, units: usize, level: FusionLevel) -> Compiled {

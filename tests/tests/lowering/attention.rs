@@ -224,14 +224,7 @@ fn emulated(compiled: &Compiled, inputs: &[Tensor], expected: &[Tensor], seed: u
     assert_eq!(verify::verify(&compiled.lowered.program), []);
     let machine = Machine::new(compiled);
     let (report, found) = machine.launch(inputs, &LaunchOptions::seeded(seed));
-    let params: Vec<String> = compiled
-        .plan
-        .plan()
-        .persistent()
-        .operators
-        .values()
-        .map(|operator| operator.kernel.params().to_string())
-        .collect();
+    let params = compiled.params();
     assert!(report.is_clean(), "{params:?}: {report}");
     assert_close(&found, expected, 1e-4);
     machine

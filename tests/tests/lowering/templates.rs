@@ -64,14 +64,7 @@ fn check(case: Case) {
                 more.set(more.get() || number + 1 < variants.len());
                 Some(variants.swap_remove(number % variants.len()))
             });
-            let params: Vec<String> = compiled
-                .plan
-                .plan()
-                .persistent()
-                .operators
-                .values()
-                .map(|operator| operator.kernel.params().to_string())
-                .collect();
+            let params = compiled.params();
             printed::check(&compiled);
             assert_eq!(verify::verify(&compiled.lowered.program), [], "{level:?} {params:?}");
             let (report, found) = Machine::new(&compiled).launch(&inputs, &LaunchOptions::seeded(number as u64));

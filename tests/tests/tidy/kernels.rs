@@ -5,7 +5,7 @@ use std::path::Path;
 use syn::visit::{self, Visit};
 use syn::{Fields, File, ImplItemFn, ItemFn, ItemStruct, Signature, TraitItemFn, TypeTuple};
 
-use super::{collect, root};
+use super::rust_files;
 
 /// Crates whose functions take kernels.
 const FOLDERS: [&str; 6] = ["fusion/src", "fusion/plan/src", "codegen/src", "runtime/src", "src", "benches"];
@@ -30,15 +30,10 @@ pub(crate) fn check_geometry() {
     let mut used = vec![false; BEFORE_KERNELS.len()];
     let mut complaints = Vec::new();
     for folder in FOLDERS {
-        let mut files = Vec::new();
-        collect(&root().join(folder), &mut files);
-        files.retain(|path| path.extension().is_some_and(|end| end == "rs"));
-        for path in files {
-            let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        for (relative, text) in rust_files(folder) {
             if !["Contraction::of(", "Contraction::on_processors("].iter().any(|derived| text.contains(derived)) {
                 continue;
             }
-            let relative = path.strip_prefix(root()).expect("files lie in the workspace");
             match BEFORE_KERNELS.iter().position(|known| relative.starts_with(Path::new(known))) {
                 Some(at) => used[at] = true,
                 None => complaints.push(relative.display().to_string()),
@@ -54,15 +49,9 @@ pub(crate) fn check_geometry() {
 pub(crate) fn check() {
     let (mut elsewhere, mut at_home) = (Vec::new(), Vec::new());
     for folder in FOLDERS {
-        let mut files = Vec::new();
-        collect(&root().join(folder), &mut files);
-        files.retain(|path| path.extension().is_some_and(|end| end == "rs"));
-        assert!(!files.is_empty(), "{folder} has files");
-        for path in files {
-            let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            let relative = path.strip_prefix(root()).expect("files lie in the workspace");
+        for (relative, text) in rust_files(folder) {
             let is_home = HOMES.iter().any(|home| relative.starts_with(Path::new(home)));
-            let found = pairs(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let found = pairs(&text).unwrap_or_else(|error| panic!("{}: {error}", relative.display()));
             let found = found.into_iter().map(|name| format!("{}: {name}", relative.display()));
             if is_home { at_home.extend(found) } else { elsewhere.extend(found) }
         }

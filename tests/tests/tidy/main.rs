@@ -42,6 +42,19 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate lies in the workspace").to_owned()
 }
 
+/// The Rust files below a folder, by their paths in the workspace, with their texts; there are some.
+fn rust_files(folder: &str) -> Vec<(PathBuf, String)> {
+    let mut files = Vec::new();
+    collect(&root().join(folder), &mut files);
+    files.retain(|path| path.extension().is_some_and(|end| end == "rs"));
+    assert!(!files.is_empty(), "{folder} has files");
+    let read = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        (path.strip_prefix(root()).expect("files lie in the workspace").to_owned(), text)
+    };
+    files.into_iter().map(read).collect()
+}
+
 /// The files of the source below a folder.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a readable folder") {

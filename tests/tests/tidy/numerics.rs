@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{collect, root};
+use super::rust_files;
 
 /// Where sizes are computed.
 const FOLDERS: [&str; 4] = ["graph/src", "fusion", "codegen/src/lower", "runtime/src/host"];
@@ -24,13 +24,7 @@ pub(crate) fn check() {
     let mut complaints = Vec::new();
     let mut used = vec![false; EXCEPTIONS.len()];
     for folder in FOLDERS {
-        let mut files = Vec::new();
-        collect(&root().join(folder), &mut files);
-        files.retain(|path| path.extension().is_some_and(|end| end == "rs"));
-        assert!(!files.is_empty(), "{folder} has files");
-        for path in files {
-            let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            let relative = path.strip_prefix(root()).expect("files lie in the workspace");
+        for (relative, text) in rust_files(folder) {
             if relative == Path::new(TABLE) || relative.components().any(|part| part.as_os_str() == "tests") {
                 continue;
             }
