@@ -4,7 +4,7 @@ CARGO ?= cargo
 TIMED := sh scripts/timed.sh
 ONCE := sh scripts/once.sh
 # Together, so that they have the features of the whole workspace and nothing is built twice.
-SUITES := -p warpweave -p warpweave-tests
+SUITES := -p warpweave-cli -p warpweave-tests
 # All but the benchmarks, whose harness takes longer to build than any suite.
 TESTED := --workspace --exclude warpweave-benches
 WARPWEAVE := target/release/warpweave

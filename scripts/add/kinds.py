@@ -263,17 +263,17 @@ TARGET = {
             ("before", "Self::Sm90a | Self::Sm100a | Self::Sm103a |", "Self::Sm110 => false,"),
         ],
         "runtime/src/bundle/name.rs": [("after", "Target::Sm80 => 108,", "Target::Sm110 => 20,")],
-        "src/prices.rs": [("after", "| Target::Sm120a", "| Target::Sm110")],
+        "compiler/src/prices.rs": [("after", "| Target::Sm120a", "| Target::Sm110")],
     },
     "optional": ["fusion/src/cost/gpu.rs"],
 }
 
 SUBCOMMAND = {
-    "create": {"src/cli/machine/example.rs": "subcommand.rs.in"},
+    "create": {"compiler/cli/src/machine/example.rs": "subcommand.rs.in"},
     "edit": {
-        "src/cli/machine/mod.rs": [("before", "pub mod litmus;", "pub mod example;")],
-        "src/cli/mod.rs": [
-            ("before", "use machine::{", "use machine::example;"),
+        "compiler/cli/src/machine/mod.rs": [("before", "pub mod litmus;", "pub mod example;")],
+        "compiler/cli/src/commands.rs": [
+            ("before", "use crate::machine::{", "use crate::machine::example;"),
             ("before", "    /// Compiles device text;", "/// Says that it was run\nExample(example::Arguments),"),
             ("before", "Command::DeviceCompile(_) => false,", "Command::Example(arguments) => arguments.json,"),
             (

@@ -6,7 +6,7 @@ use warpweave::graph::ops::Op;
 
 use crate::support::tool::{succeed, tool};
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operators.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators.md");
 
 #[test]
 fn the_page_of_operators_is_as_the_program_writes_it() {
@@ -47,5 +47,5 @@ fn every_operator_is_listed_with_what_runs_it() {
     let tried: Vec<&str> = tried.filter_map(|operator| operator["name"].as_str()).collect();
     let all = operators.iter().filter_map(|operator| operator["name"].as_str());
     let without: Vec<&str> = all.filter(|name| !tried.contains(name)).collect();
-    assert!(without.is_empty(), "no sample is found of {without:?}: state one in src/operators/stated.rs");
+    assert!(without.is_empty(), "no sample is found of {without:?}: state one in compiler/src/operators/stated.rs");
 }

@@ -15,7 +15,7 @@ const OPTIMIZER: &str = "sgd,lr=0.1,momentum=0.9";
 
 /// A model of 9 rows of 4 numbers and 5 classes.
 pub fn scores() -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/training/options/scores.onnx").display().to_string()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/training/options/scores.onnx").display().to_string()
 }
 
 /// A step of a model in a folder, compiled for the host.

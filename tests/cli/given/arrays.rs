@@ -12,7 +12,7 @@ use crate::support::tool::{Folder, fail, succeed, tool};
 
 /// Written by `numpy.savez_compressed`: `x`, two rows of eight numbers, and `y`, those above 0.
 fn compressed() -> String {
-    concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/given/arrays/compressed.npz").to_owned()
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cli/given/arrays/compressed.npz").to_owned()
 }
 
 fn archive(folder: &Folder, file: &str, arrays: &[(&str, &Tensor)]) -> String {

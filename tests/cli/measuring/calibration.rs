@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use warpweave::bench::{Estimator, LowerBounds, profile};
 use warpweave::frontend::ImportOptions;
 use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::fusion::cost::cpu::{CpuArch, CpuKind};
@@ -12,6 +11,7 @@ use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::json::{self, Value};
 use warpweave::runtime::target::Target;
 use warpweave::{Build, DeviceArch, Model, read_arch, write_arch};
+use warpweave_measure::bench::{Estimator, LowerBounds, profile};
 
 use crate::support::tool::{Folder, fail, model, succeed, tool};
 

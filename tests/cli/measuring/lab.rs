@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::support::tool::{Folder, fail, succeed, tool};
 
 fn synthetic() -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lab/synthetic.json").display().to_string()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/lab/synthetic.json").display().to_string()
 }
 
 #[test]

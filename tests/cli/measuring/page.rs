@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use warpweave::bench::{
+use warpweave::runtime::json::{self, Value, json};
+use warpweave_measure::bench::{
     BenchResult, Distribution, Hardware, LowerBounds, PeerComparison, Precision, Sweep, SweepPoint,
 };
-use warpweave::report::page;
-use warpweave::runtime::json::{self, Value, json};
+use warpweave_measure::report::page;
 
 /// A tag with its attributes and the text up to the next tag.
 #[derive(Debug)]
@@ -193,7 +193,7 @@ fn with_plan(mut result: BenchResult, groups: &[(u64, u64, f64)], limits: Option
     });
     result.plan = Some(json::from_value(plan).expect("a plan"));
     let plan = result.plan.as_ref().expect("it was just set");
-    result.achieved = warpweave::bench::Achieved::of(plan, result.median_seconds(), limits);
+    result.achieved = warpweave_measure::bench::Achieved::of(plan, result.median_seconds(), limits);
     result
 }
 

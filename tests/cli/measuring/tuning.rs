@@ -10,8 +10,8 @@ use warpweave::fusion::cost::estimate::EstimatedCost;
 use warpweave::fusion::cost::timings::{Machine, Version};
 use warpweave::fusion::partition::search::{FusionGroup, FusionLevel};
 use warpweave::runtime::target::Target;
-use warpweave::tune::{Measure, Outcome, tune, untimed};
 use warpweave::{Build, Model, OpenError, TimingsFile, TimingsFileError, architecture};
+use warpweave_measure::tune::{Measure, Outcome, tune, untimed};
 
 use crate::support::tool::{Folder, fail, model, succeed, tool};
 

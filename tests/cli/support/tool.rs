@@ -40,7 +40,7 @@ impl Drop for Folder {
 
 /// A file of a test model.
 pub fn model(name: &str, file: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models").join(name).join(file).display().to_string()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/models").join(name).join(file).display().to_string()
 }
 
 pub fn tool(arguments: &[&str]) -> Output {

@@ -7,10 +7,10 @@ use warpweave::frontend::{Bytes, ImportOptions, import_bytes};
 use warpweave::graph::npy;
 use warpweave::graph::program::text::{parse, print, tensors};
 use warpweave::graph::text::Tensors;
-use warpweave::lab::Lab;
 use warpweave::runtime::bundle::{Bundle, BundleTarget};
 use warpweave::runtime::npz;
 use warpweave::{Model, TimingsFile, read_arch};
+use warpweave_measure::lab::Lab;
 
 use super::archive::{entries, forge};
 use super::change::{self, Random};

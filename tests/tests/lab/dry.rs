@@ -1,7 +1,7 @@
 //! Runs on a stand-in driver: each fault that it injects is told in the verdict, and what follows from it is skipped by name.
 
-use warpweave::lab::run::options::Fault;
-use warpweave::lab::{Lab, Status, verdict};
+use warpweave_measure::lab::run::options::Fault;
+use warpweave_measure::lab::{Lab, Status, verdict};
 
 use crate::count_case;
 use crate::support::{failed, folder, lab, said, skipped};

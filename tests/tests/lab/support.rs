@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Instant, SystemTime};
 
-use warpweave::lab::{Lab, Status, Step};
+use warpweave_measure::lab::{Lab, Status, Step};
 
 /// The names of the files of results.
 pub const RESULTS: [&str; 3] = ["lab.json", "lab.md", "lab.zip"];

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use warpweave::lab::Findings;
+use warpweave_measure::lab::Findings;
 
 use crate::count_case;
 use crate::support::{command, failed, folder, lab, lab_with, ran, said, skipped, warpweave};

@@ -14,10 +14,10 @@ use warpweave::plan::plan::{Instruction, RTask};
 use warpweave::plan::streams::polls::Polls;
 use warpweave::plan::tables;
 use warpweave::prices::{self, GivenPrices};
-use warpweave::profile::{Profile, profile, profile_by};
 use warpweave::runtime::session::Device;
 use warpweave::runtime::target::Target;
 use warpweave::{OpenOptions, Source, open, random_inputs};
+use warpweave_measure::profile::{Profile, profile, profile_by};
 use warpweave_tests::suite::{Suite, is_full};
 use warpweave_tests::{gates, models};
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::root;
 
 /// Per crate, the crates that it must and that it may depend on.
-const ARROWS: [(&str, &[&str], &[&str]); 10] = [
+const ARROWS: [(&str, &[&str], &[&str]); 12] = [
     ("warpweave-graph", &[], &[]),
     ("warpweave-frontend", &["warpweave-graph"], &[]),
     ("warpweave-plan", &["warpweave-graph"], &[]),
@@ -23,8 +23,21 @@ const ARROWS: [(&str, &[&str], &[&str]); 10] = [
         &["warpweave-codegen", "warpweave-fusion", "warpweave-graph", "warpweave-models", "warpweave-plan"],
     ),
     (
-        "warpweave-tests",
+        "warpweave-measure",
         &["warpweave"],
+        &[
+            "warpweave-codegen",
+            "warpweave-fusion",
+            "warpweave-graph",
+            "warpweave-models",
+            "warpweave-plan",
+            "warpweave-runtime",
+        ],
+    ),
+    ("warpweave-cli", &["warpweave", "warpweave-measure"], &[]),
+    (
+        "warpweave-tests",
+        &["warpweave", "warpweave-measure"],
         &[
             "warpweave-codegen",
             "warpweave-frontend",
@@ -46,32 +59,32 @@ const HOMES: [(&str, &[&str]); 25] = [
     ("blake3", &["warpweave-runtime"]),
     // Views of tensors as slices: where tensors are made, and where the host computes with them.
     ("bytemuck", &["warpweave-graph", "warpweave-runtime"]),
-    ("clap", &["warpweave"]),
+    ("clap", &["warpweave-cli"]),
     ("criterion", &["warpweave-benches"]),
     ("cudarc", &["warpweave-runtime"]),
     ("gemm", &["warpweave-runtime"]),
-    ("indicatif", &["warpweave"]),
+    ("indicatif", &["warpweave-cli"]),
     ("libloading", &["warpweave-runtime"]),
     // The functions that define the scalar operations: of the reference, of the emulator, and of the host.
     ("libm", &["warpweave-graph", "warpweave-codegen", "warpweave-runtime"]),
     ("libtest-mimic", &["warpweave-tests"]),
     ("memmap2", &["warpweave-runtime"]),
-    ("mimalloc", &["warpweave"]),
+    ("mimalloc", &["warpweave-cli"]),
     ("nix", &["warpweave-runtime"]),
     ("nvml-wrapper", &["warpweave-runtime"]),
     ("postcard", &["warpweave-runtime"]),
     ("proptest", &["warpweave-fusion", "warpweave-tests"]),
     ("prost", &["warpweave-frontend"]),
     ("rayon", &["warpweave-fusion", "warpweave-plan"]),
-    ("rlimit", &["warpweave"]),
+    ("rlimit", &["warpweave-cli"]),
     ("rustc-hash", &["warpweave-fusion", "warpweave-plan"]),
     ("safetensors", &["warpweave-runtime"]),
     // In tests of the scheduler alone: records of the lab.
     ("serde_json", &["warpweave-fusion", "warpweave-runtime", "warpweave-tests"]),
     // The identity of the program that a record of the lab is of.
-    ("sha2", &["warpweave"]),
+    ("sha2", &["warpweave-measure"]),
     ("syn", &["warpweave-tests"]),
-    ("zip", &["warpweave", "warpweave-runtime"]),
+    ("zip", &["warpweave-measure", "warpweave-runtime"]),
 ];
 
 fn cargo(arguments: &[&str]) -> String {

@@ -22,14 +22,14 @@ const CHOSEN: [&str; 13] = [
 ];
 
 /// Where constants are at home, and the file that chooses among them.
-const HOMES: [&str; 3] = ["fusion/src/cost", "runtime/src/sass/machine.rs", "src/prices.rs"];
+const HOMES: [&str; 3] = ["fusion/src/cost", "runtime/src/sass/machine.rs", "compiler/src/prices.rs"];
 
 /// What may choose constants that no prediction follows from: the options of a plan begin with costs that callers replace, and litmus
 /// programs are what they are on any device.
 const OTHERS: [(&str, &str); 3] = [
     ("fusion/src/schedule/options.rs", "SyncCosts::default("),
     ("fusion/src/schedule/choice/mod.rs", "PlanOptions::new("),
-    ("src/litmus/mod.rs", "CompileOptions::default("),
+    ("compiler/measure/src/litmus/mod.rs", "CompileOptions::default("),
 ];
 
 /// Fails where code outside of the selector takes a device's built-in constants.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use warpweave::bench::OptimizerTraffic;
 use warpweave::frontend::{ImportOptions, NameFilter};
 use warpweave::graph::program::{Phase, Source, TensorId, TensorProgram};
 use warpweave::graph::training::{Loss, Objective, Optimizer, StepOptions};
@@ -11,6 +10,7 @@ use warpweave::runtime::bundle::{BundleTarget, StateRole};
 use warpweave::runtime::target::Target;
 use warpweave::training::TrainingRequest;
 use warpweave::{Build, Model, TargetPart};
+use warpweave_measure::bench::OptimizerTraffic;
 use warpweave_tests::suite::Suite;
 
 use super::fixtures::{MODELS, file};

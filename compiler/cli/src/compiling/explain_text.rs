@@ -1,0 +1,206 @@
+//! What `explain` says, as text and as JSON.
+
+use std::fmt::Write;
+
+use warpweave::Build;
+use warpweave::explain::{Comparison, ExplainedPlan, WayFigures, Win};
+use warpweave::fusion::schedule::choice::lower_bounds::LowerBounds;
+use warpweave::graph::program::Names;
+use warpweave::plan::plan::backend::PlanBackend;
+use warpweave::plan::plan::{EdgeKind, ROperator};
+use warpweave::runtime::json::{Value, json};
+use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
+
+use crate::output::Output;
+
+/// rOperators of the critical path that are listed.
+const LISTED: usize = 8;
+
+/// Prints what is explained, and whose constants it follows from.
+pub fn explained_by(build: &Build, mut value: Value, mut text: String, output: &Output) {
+    let priced_for = build.prices(DEFAULT_KERNEL_TARGET).priced_for();
+    let _ = writeln!(text, "  priced for           {priced_for}");
+    value["priced_for"] = priced_for.into();
+    output.result("explain", &value, &text);
+}
+
+/// A plan as text.
+pub fn plan(name: &str, explained: &ExplainedPlan, names: &Names) -> String {
+    let (plan, evidence) = (explained.plan.plan(), explained.plan.evidence());
+    let operators = plan.operators();
+    let simulation = &explained.simulation;
+    let shares = explained.shares();
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let mut text = String::new();
+    let (units, sync) = (plan.units(), explained.sync.name());
+    let _ = match plan.backend() {
+        PlanBackend::Persistent => writeln!(text, "{name} on {units} units, waits by {sync}"),
+        PlanBackend::CudaGraph => writeln!(text, "{name} on {units} units, {} nodes of a graph", plan.launches()),
+        PlanBackend::Mixed => {
+            writeln!(text, "{name} on {units} units, {} segments, {} launches", plan.segments.len(), plan.launches())
+        }
+    };
+    let _ = writeln!(text, "  back end             {}, {}", plan.backend(), explained.reason);
+    for (number, segment) in plan.segments.iter().enumerate().filter(|_| plan.segments.len() > 1) {
+        let counts = (segment.operators().len(), segment.tasks());
+        let _ = writeln!(
+            text,
+            "  segment {number:<12} {}, {} rOperators, {} rTasks",
+            segment.backend(),
+            counts.0,
+            counts.1
+        );
+    }
+    let _ = writeln!(text, "  scheduled in         {:.3} s", explained.seconds);
+    let _ = writeln!(text, "  rOperators, rTasks   {}, {}", operators.len(), evidence.tasks);
+    let _ =
+        writeln!(text, "  waits                {} of {} needed, all proved to end", evidence.waits, explained.needs);
+    let _ = writeln!(text, "  counters             {}", plan.arrivals().len());
+    let _ = writeln!(text, "  prefetches           {} rTasks load constants before they wait", plan.prefetches());
+    let tagged_values = plan.memory.tensors.values().filter(|tensor| tensor.edge == EdgeKind::Tagged).count();
+    if tagged_values > 0 {
+        let polls = evidence.polls;
+        let _ = writeln!(text, "  tagged values        {tagged_values} tensors, {polls} polls proved to end");
+    }
+    let _ = writeln!(text, "  proved               {} reads follow their writes", evidence.ordered_reads);
+    let _ = writeln!(
+        text,
+        "  arena                {} bytes, {} in use at once",
+        plan.memory.arena_bytes, explained.arena_bound_bytes
+    );
+    let _ = writeln!(text, "  makespan             {:.1} us predicted, launch left out", simulation.makespan);
+    let _ = writeln!(
+        text,
+        "  units run            {}, wait {}, signal {}",
+        percent(shares.running),
+        percent(shares.waiting),
+        percent(shares.signalling)
+    );
+    let utilisation = simulation.utilisation();
+    let busiest = utilisation.iter().copied().fold(0.0, f64::max);
+    let idlest = utilisation.iter().copied().fold(1.0, f64::min).max(0.0);
+    let _ = writeln!(text, "  busiest, idlest unit {}, {}", percent(busiest), percent(idlest));
+    let _ = writeln!(text, "  critical path        {} rTasks; most of its time in", simulation.critical_steps());
+    for part in explained.critical_operators().iter().take(LISTED) {
+        let ROperator { kernel, origins, .. } = &operators[part.operator];
+        let labelled = names.labelled(part.operator, origins);
+        let _ = writeln!(text, "    {labelled}: {} rTasks, {:.1} us, {kernel}", part.steps, part.microseconds);
+    }
+    text
+}
+
+/// A plan as JSON.
+pub fn plan_value(name: &str, explained: &ExplainedPlan, names: &Names) -> Value {
+    let (plan, evidence) = (explained.plan.plan(), explained.plan.evidence());
+    let operators = plan.operators();
+    let shares = explained.shares();
+    let critical: Vec<Value> = explained
+        .critical_operators()
+        .iter()
+        .map(|part| {
+            let nodes = names.label(&operators[part.operator].origins);
+            let operator = part.operator.to_string();
+            json!({"operator": operator, "nodes": nodes, "steps": part.steps, "microseconds": part.microseconds})
+        })
+        .collect();
+    let path: Vec<String> = explained
+        .simulation
+        .critical_path()
+        .into_iter()
+        .rev()
+        .map(|(unit, position)| format!("vEU {unit}: {}", explained.simulation.units[unit][position].instruction))
+        .collect();
+    json!({
+        "model": name, "units": plan.units(), "backend": plan.backend().to_string(),
+        "segments": plan.segments.iter().map(|segment| segment.backend().to_string()).collect::<Vec<String>>(),
+        "backend_reason": explained.reason.to_string(), "sync": explained.sync.name(),
+        "scheduling_seconds": explained.seconds, "operators": plan.operators().len(),
+        "tasks": evidence.tasks, "waits": evidence.waits, "polls": evidence.polls, "needs": explained.needs,
+        "counters": plan.arrivals().len(), "prefetches": plan.prefetches(),
+        "ordered_reads": evidence.ordered_reads,
+        "arena_bytes": plan.memory.arena_bytes, "arena_bound_bytes": explained.arena_bound_bytes,
+        "predicted_makespan_microseconds": explained.simulation.makespan,
+        "running": shares.running, "waiting": shares.waiting, "signalling": shares.signalling,
+        "utilisation": explained.simulation.utilisation(),
+        "critical_steps": explained.simulation.critical_steps(), "critical_operators": critical,
+        "critical_path": path
+    })
+}
+
+/// A comparison as text: rows of a Markdown table.
+pub fn comparison(name: &str, comparison: &Comparison) -> String {
+    let mut text = String::new();
+    let LowerBounds { critical_path, with_exchanges, work, one_by_one } = comparison.limits;
+    let _ = writeln!(text, "| {name} | kernel an operator, each its best | | | | {one_by_one:.1} | |");
+    let _ = writeln!(
+        text,
+        "| | *path {critical_path:.1}, with exchanges {with_exchanges:.1}; work over units {work:.1}* | | | | ≥ {:.1} | |",
+        comparison.limits.bound()
+    );
+    for figures in &comparison.ways {
+        let WayFigures { way, critical_steps, waits, utilisation, makespan, range, .. } = figures;
+        let arena = figures.arena_bytes as f64 / figures.arena_bound_bytes.max(1) as f64;
+        let _ = writeln!(
+            text,
+            "| | {} | {critical_steps} | {waits} | {:.0} % | {makespan:.1} ({:.1} … {:.1}) | {arena:.2} |",
+            way.name(),
+            utilisation * 100.0,
+            range.0,
+            range.1
+        );
+    }
+    let all = comparison.ways.last().map_or(0.0, |figures| figures.makespan);
+    let gains = [
+        ("tile over barrier", win(comparison.tile_over_barrier)),
+        ("tile over operator", win(comparison.tile_over_operator)),
+        ("prefetch over tile", win(comparison.prefetch_over_tile)),
+        ("residency over prefetch", win(comparison.residency_over_prefetch)),
+        ("all over barrier with all", win(comparison.all_over_barrier)),
+        ("all over kernels that are fastest alone", ratio(comparison.fastest_alone, all)),
+        ("all over a kernel an operator", ratio(one_by_one, all)),
+    ];
+    for (name, gain) in gains {
+        let _ = writeln!(text, "| | *{name}* | | | | {gain} | |");
+    }
+    text
+}
+
+/// How many times as long one takes as another; nothing of what takes no time.
+fn ratio(longer: f64, shorter: f64) -> String {
+    if shorter > 0.0 { format!("{:.2}×", longer / shorter) } else { "–".to_owned() }
+}
+
+fn win(win: Win) -> String {
+    match win {
+        Win::Faster(least, most) => format!("{least:.2} … {most:.2}×"),
+        Win::Slower(least, most) => format!("slower, {least:.2} … {most:.2}×"),
+        Win::Equal => "equal".to_owned(),
+        Win::Undetermined(least, most) => format!("*undetermined*, {least:.2} … {most:.2}×"),
+    }
+}
+
+/// A comparison as JSON.
+pub fn comparison_value(name: &str, comparison: &Comparison) -> Value {
+    let way = |figures: &WayFigures| {
+        json!({
+            "way": figures.way.name(), "critical_steps": figures.critical_steps, "waits": figures.waits,
+            "prefetches": figures.prefetches,
+            "utilisation": figures.utilisation, "predicted_makespan_microseconds": figures.makespan,
+            "least": figures.range.0, "most": figures.range.1, "arena_bytes": figures.arena_bytes,
+            "arena_bound_bytes": figures.arena_bound_bytes, "scheduling_seconds": figures.seconds
+        })
+    };
+    json!({
+        "model": name, "ways": comparison.ways.iter().map(way).collect::<Vec<_>>(),
+        "kernel_per_operator_microseconds": comparison.limits.one_by_one,
+        "fastest_alone_microseconds": comparison.fastest_alone,
+        "critical_path_microseconds": comparison.limits.critical_path,
+        "critical_path_with_exchanges_microseconds": comparison.limits.with_exchanges,
+        "work_over_units_microseconds": comparison.limits.work,
+        "tile_over_barrier": win(comparison.tile_over_barrier),
+        "tile_over_operator": win(comparison.tile_over_operator),
+        "prefetch_over_tile": win(comparison.prefetch_over_tile),
+        "residency_over_prefetch": win(comparison.residency_over_prefetch),
+        "all_over_barrier": win(comparison.all_over_barrier)
+    })
+}
