@@ -7,32 +7,36 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkGroup, Criterion, SamplingMode, criterion_group, criterion_main, measurement::WallTime};
 use warpweave::Model;
-use warpweave::compiler::{CompileOptions, Prepared};
 use warpweave::frontend::{ImportOptions, import_bytes};
+use warpweave::fusion::partition::search::partition;
+use warpweave::fusion::schedule::options::PlanOptions;
+use warpweave::graph::pipeline::{PreparedProgram, prepare};
 use warpweave::models::{self, BuildOptions, Form, Scale};
+use warpweave::prices::of_target;
+use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
 
 /// Models whose whole size is searched too, at most half a gigabyte of weights each.
 const FULL: [&str; 5] = ["resnet50", "mobilenet_v2", "densenet121", "nasnet", "bert_base_128"];
 
-fn prepared(name: &str, options: &BuildOptions) -> Prepared {
+fn prepared(name: &str, options: &BuildOptions) -> PreparedProgram {
     let mut file = Vec::new();
     let model = models::build(name, options).expect("the zoo has the model");
     model.write_to(&mut file).expect("memory takes the model");
     let graph = import_bytes(file.into(), None, &ImportOptions::default()).expect("the model imports");
-    Prepared::new(&Model::from_graph(&graph).expect("the passes are right").program)
+    prepare(&Model::from_graph(&graph).expect("the passes are right").program)
 }
 
-fn search(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, options: BuildOptions) {
-    let form = match options.form {
+fn search(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, build: BuildOptions) {
+    let form = match build.form {
         Form::Nodes => name.to_owned(),
         Form::Unrolled => format!("{name} unrolled"),
     };
-    let compile = CompileOptions::default();
+    let options = PlanOptions::gpu(&of_target(DEFAULT_KERNEL_TARGET));
     // Built only if the filter lets the model through, and once.
     let program = OnceCell::new();
     group.bench_function(form, |bencher| {
-        let prepared = program.get_or_init(|| prepared(name, &options));
-        bencher.iter(|| black_box(prepared.partition(&compile)));
+        let prepared = program.get_or_init(|| prepared(name, &build));
+        bencher.iter(|| black_box(partition(prepared, &*options.cost, options.fusion)));
     });
 }
 

@@ -15,7 +15,8 @@ use warpweave_runtime::session::{
     DEFAULT_KERNEL_TARGET, Device, Kernels, OpenOptions, Session, SessionError, open_kernels, pack_program,
 };
 
-use crate::build::BuildError;
+use crate::compiler::compile;
+use crate::error::BuildError;
 use crate::open::{OpenError, Source};
 
 /// The verified plan of a model or bundle for a target.
@@ -47,9 +48,10 @@ impl Checked {
         let newest = |held: Vec<BundleTarget>| held.into_iter().next_back().unwrap_or(BundleTarget::Host);
         match source {
             Source::Model(build) => {
-                let part = build.part(target.unwrap_or(BundleTarget::Gpu(DEFAULT_KERNEL_TARGET)), &mut |_| {});
+                let part =
+                    compile(build, target.unwrap_or(BundleTarget::Gpu(DEFAULT_KERNEL_TARGET)), None, &mut |_| {});
                 let part = match (part, target) {
-                    (Err(BuildError::NoKernels { .. }), None) => build.part(BundleTarget::Host, &mut |_| {})?,
+                    (Err(BuildError::NoKernels { .. }), None) => compile(build, BundleTarget::Host, None, &mut |_| {})?,
                     (part, _) => part?,
                 };
                 let weights = pack_program(&part.plan.plan.plan().memory, &build.model.program)?;

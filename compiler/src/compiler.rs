@@ -1,222 +1,193 @@
-//! From a tensor program to a verified plan and its persistent program.
+//! From a model to a target's part of a bundle: the one way that the command line, sessions, bundles and tests go.
 
-use std::sync::Arc;
+use std::panic::resume_unwind;
+use std::thread;
 
 use warpweave_codegen::kernel_ir::Program;
-use warpweave_codegen::lower::error::LowerError;
 use warpweave_codegen::lower::{LoweredProgram, lower};
-use warpweave_codegen::verify::{Violation as KernelViolation, verify};
-use warpweave_fusion::cost::KernelCost;
-use warpweave_fusion::cost::cpu::CpuArch;
-use warpweave_fusion::cost::estimate::EstimatedCost;
-use warpweave_fusion::cost::gpu::GpuPrices;
-use warpweave_fusion::cost::host::HostCost;
-use warpweave_fusion::cost::sync::SyncCosts;
-use warpweave_fusion::partition::search::{FusionLevel, Partition, SearchReport, partition_within};
-use warpweave_fusion::schedule::choice::limits;
-use warpweave_fusion::schedule::choice::lower_bounds::LowerBounds;
-use warpweave_fusion::schedule::choice::plan_with;
-use warpweave_fusion::schedule::options::{KernelChoice, PlanOptions, Planned};
-use warpweave_fusion::schedule::policy::SyncPolicy;
+use warpweave_codegen::print::{UnitSize, entry_names, whole_source};
+use warpweave_codegen::verify::verify as verify_kernels;
+use warpweave_fusion::partition::search::{FusionGroup, Partition, SearchReport};
+use warpweave_fusion::schedule::choice::plan;
+use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_graph::TensorProgram;
 use warpweave_graph::arena::Arena;
-use warpweave_graph::legible::legible;
-use warpweave_graph::pipeline::{self, InvalidPass, Machine, Selection};
-use warpweave_graph::program::TensorId;
-use warpweave_graph::program::layout::layouts;
-use warpweave_graph::views::Layout;
 use warpweave_plan::plan::ExecutionPlan;
-use warpweave_plan::verify::Verified;
-use warpweave_plan::verify::violation::Violation;
-use warpweave_runtime::session::DEFAULT_KERNEL_TARGET;
+use warpweave_plan::plan::backend::{Backend, BackendChoice, BackendReason};
+use warpweave_plan::verify::verify;
+use warpweave_runtime::bundle::{BundleTarget, DeviceCode, TargetPlan, kernel_ir};
+use warpweave_runtime::cubin::{CubinError, CubinInfo};
+use warpweave_runtime::gates::REGISTERS_PER_MULTIPROCESSOR;
+use warpweave_runtime::target::Target;
+use warpweave_runtime::toolkit::NoLinker;
 
-use crate::prices;
-use crate::search_limit::SearchLimit;
+use crate::build::Build;
+use crate::device_compiler::{DeviceCompiler, ProgramCode, compile_program};
+use crate::error::{BuildError, CompileError, WithoutKernel};
+use crate::refused::{refused_nodes, unsupported_nodes};
 
-/// What a compilation decides by.
+/// Most rTasks of a plan: beyond, tables and streams take gigabytes.
+pub const MOST_TASKS: u64 = 1 << 20;
+
+/// A step of a build, for those who watch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BuildPhase {
+    /// The program is partitioned.
+    Partition(BundleTarget),
+    /// A plan is made.
+    Schedule(BundleTarget),
+    /// Kernels are made.
+    Lower(Target),
+    /// The plan is verified.
+    Verify(BundleTarget),
+    /// The kernels are printed and compiled, and the plan is verified meanwhile.
+    Compile(Target),
+}
+
+/// A target's part of a bundle.
 #[derive(Clone, Debug)]
-pub struct CompileOptions {
-    /// Virtual execution units to plan for.
-    pub units: usize,
-    /// How far operators are fused.
-    pub fusion: FusionLevel,
-    /// What kernels cost.
-    pub cost: Arc<dyn KernelCost>,
-    /// What waiting costs.
-    pub waiting: SyncCosts,
-    /// How units wait and which order they follow; what is predicted to be fastest if none is given.
-    pub sync: Option<SyncPolicy>,
-}
-
-/// Virtual execution units of plans for the host; they are folded onto the threads that there are.
-pub const HOST_UNITS: usize = 16;
-
-/// Threads that tiles for the host are chosen for; more share a group's rTasks less evenly, fewer take several each.
-const HOST_THREADS: usize = 4;
-
-impl CompileOptions {
-    /// For a GPU: a unit a multiprocessor, fusion through shared memory too.
-    pub fn gpu(prices: &GpuPrices) -> Self {
-        let (units, cost) = (prices.arch.multiprocessors.value, Arc::new(EstimatedCost { arch: prices.arch }));
-        Self { units, fusion: FusionLevel::Full, cost, waiting: prices.sync, sync: None }
-    }
-
-    /// How plans are made: for the units, with the shared memory of the device that costs are of.
-    pub fn plan_options(&self) -> PlanOptions {
-        let shared_bytes = self.cost.shared_bytes_per_block();
-        let (costs, sync) = (self.waiting, self.sync);
-        let (kernels, fusion) = (KernelChoice::Interplay, self.fusion);
-        PlanOptions { shared_bytes, costs, sync, kernels, fusion, ..PlanOptions::new(self.units) }
-    }
-
-    /// For the host back end, whatever processor runs it.
-    pub fn host() -> Self {
-        Self::processor(prices::of_processor())
-    }
-
-    /// For the host back end: in program order, so that what a thread reads again soon is still in its caches.
-    pub fn processor(arch: CpuArch) -> Self {
-        let (fusion, cost) = (FusionLevel::Register, Arc::new(HostCost { arch, threads: HOST_THREADS }));
-        let waiting = SyncCosts::of_processor(&arch);
-        Self { units: HOST_UNITS, fusion, cost, waiting, sync: Some(SyncPolicy::IN_ORDER) }
-    }
-}
-
-impl Default for CompileOptions {
-    fn default() -> Self {
-        Self::gpu(&prices::of_target(DEFAULT_KERNEL_TARGET))
-    }
-}
-
-/// Everything that compilation makes before a target's compiler runs.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Compiled {
-    /// The program that was scheduled, views inlined and concats placed.
-    pub program: TensorProgram,
+pub struct TargetPart {
+    /// The target.
+    pub target: BundleTarget,
     /// Which statements share a kernel.
     pub partition: Partition,
-    /// The plan, verified.
-    pub plan: Verified,
-    /// The kernels, the entry, and the operands.
-    pub lowered: LoweredProgram,
+    /// What the search for it did.
+    pub search: SearchReport,
+    /// The plan.
+    pub plan: TargetPlan,
+    /// The kernels; none for the host.
+    pub program: Option<Program>,
+    /// The kernels' code; `None` for the host, and where no compiler was given.
+    pub code: Option<CompiledCode>,
 }
 
-/// Why a program cannot be compiled.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum CompileError {
-    /// A group has no kernel.
-    #[error(transparent)]
-    Lower(#[from] WithoutKernel),
-    /// A pass is wrong: an error of warpweave, found before anything was planned.
-    #[error(transparent)]
-    Pass(#[from] InvalidPass),
-    /// The schedule is wrong: an error of warpweave, found before anything was emitted.
-    #[error("the plan does not verify: {}", .0.first().map(ToString::to_string).unwrap_or_default())]
-    Plan(Vec<Violation>),
-    /// The kernels are wrong: an error of warpweave, found before anything was printed.
-    #[error("the kernels do not verify: {}", .0.first().map(ToString::to_string).unwrap_or_default())]
-    Kernels(Vec<KernelViolation>),
+/// Device code and what its compiler made of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CompiledCode {
+    /// The code.
+    pub code: DeviceCode,
+    /// How many translation units it was compiled in.
+    pub units: usize,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of local memory that a thread uses: not 0 where registers were spilled.
+    pub local_bytes: u32,
+    /// Why units were compiled as one that would have been linked.
+    pub unlinked: Option<NoLinker>,
 }
 
-/// A part of a program that has no kernel.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{error}, in {place}")]
-pub struct WithoutKernel {
-    /// Why there is none.
-    pub error: LowerError,
-    /// The nodes of the model that the kernel would compute, or the tensors of the program.
-    pub place: String,
+/// Partitions, schedules and lowers a model for a target, and compiles the kernels for a GPU where a compiler is given. The plan
+/// is verified, beside the device's compiler. `watch` is told of each phase as it begins.
+///
+/// # Errors
+/// There is no plan, no kernels or no code for the target, or what was made does not verify.
+pub fn compile(
+    build: &Build,
+    target: BundleTarget,
+    compiler: Option<&dyn DeviceCompiler>,
+    watch: &mut dyn FnMut(BuildPhase),
+) -> Result<TargetPart, BuildError> {
+    let unverified = unverified_part(build, target, watch)?;
+    let BundleTarget::Gpu(gpu) = target else {
+        watch(BuildPhase::Verify(target));
+        return Ok(unverified.into_part(None)?);
+    };
+    watch(BuildPhase::Lower(gpu));
+    let lowered = kernels_or_nodes(build, &unverified, gpu)?;
+    let Some(compiler) = compiler else {
+        watch(BuildPhase::Verify(target));
+        return Ok(unverified.into_part(Some(lowered))?);
+    };
+    watch(BuildPhase::Compile(gpu));
+    let program = lowered.program.clone();
+    thread::scope(|scope| {
+        let part = scope.spawn(|| unverified.into_part(Some(lowered)));
+        let code = device_code(gpu, &program, compiler);
+        let part = part.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+        Ok(TargetPart { code: Some(code?), ..part })
+    })
 }
 
-impl WithoutKernel {
-    fn new(error: LowerError, plan: &ExecutionPlan, program: &TensorProgram) -> Self {
-        let outputs = plan.operators()[error.operator()].kernel.body().outputs.clone();
-        let known = outputs.iter().filter(|tensor| program.tensors.get(**tensor).is_some());
-        let shown = |&tensor: &TensorId| {
-            let nodes = program.producer(tensor).map(|statement| program.names.nodes(&program.statements[statement]));
-            nodes.filter(|nodes| !nodes.is_empty()).unwrap_or_else(|| vec![program.shown(tensor)])
-        };
-        let place: Vec<String> = known.flat_map(shown).collect();
-        Self { place: legible(&place.join(", ")).into_owned(), error }
+fn unverified_part(
+    build: &Build,
+    target: BundleTarget,
+    watch: &mut dyn FnMut(BuildPhase),
+) -> Result<UnverifiedPart, BuildError> {
+    watch(BuildPhase::Partition(target));
+    check_target(build, target)?;
+    let options = build.options(target)?;
+    let prepared = build.prepared_for(target.machine());
+    let (partition, search) = build.limit.partition(prepared, &options);
+    check_tasks(build, &partition, target)?;
+    watch(BuildPhase::Schedule(target));
+    let planned = plan(prepared, &partition, &options);
+    Ok(UnverifiedPart { target, partition, search, plan: planned.plan, reason: planned.reason })
+}
+
+/// The kernels of a plan, or the nodes that have none.
+fn kernels_or_nodes(build: &Build, part: &UnverifiedPart, target: Target) -> Result<LoweredProgram, BuildError> {
+    let program = &build.prepared().program;
+    match kernels(&part.plan, program) {
+        Err(CompileError::Lower(_)) => {
+            Err(BuildError::NoKernels { target, nodes: refused_nodes(&part.plan, &part.partition, program) })
+        }
+        lowered => Ok(lowered?),
     }
 }
 
-/// A program whose views are inlined and concats placed: what is partitioned, for all targets of one kind of machine.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Prepared {
-    /// The program.
-    pub program: TensorProgram,
-    /// Where each tensor lives in its buffer.
-    pub layouts: Arena<TensorId, Layout>,
-    invalid: Option<InvalidPass>,
-}
-
-impl Prepared {
-    /// Rewrites a program for GPUs.
-    pub fn new(program: &TensorProgram) -> Self {
-        Self::with(program, &Selection::default(), Machine::Gpu)
-    }
-
-    /// The program for a machine after chosen passes. It is verified after each; [`Prepared::verify`] tells of a pass that fails there.
-    pub fn with(program: &TensorProgram, passes: &Selection, machine: Machine) -> Self {
-        let (program, invalid) = match pipeline::rewrite(program, passes, machine) {
-            Ok(program) => (program, None),
-            Err(invalid) => (program.clone(), Some(invalid)),
-        };
-        let layouts = layouts(&program);
-        Self { program, layouts, invalid }
-    }
-
-    /// Whether every pass has left a valid program.
-    pub fn verify(&self) -> Result<(), CompileError> {
-        match &self.invalid {
-            Some(invalid) => Err(invalid.clone().into()),
-            None => Ok(()),
+/// Refuses a target for which no search would find a plan with kernels: nodes that no kernel computes, recorded times that are
+/// another device's. It takes no longer than a walk over the program.
+pub fn check_target(build: &Build, target: BundleTarget) -> Result<(), BuildError> {
+    build.options(target)?;
+    match target {
+        BundleTarget::Host => Ok(()),
+        BundleTarget::Gpu(target) => {
+            let nodes = unsupported_nodes(&build.prepared().program);
+            if nodes.is_empty() { Ok(()) } else { Err(BuildError::NoKernels { target, nodes }) }
         }
     }
-
-    /// Which statements share a kernel, and the plan, verified.
-    pub fn schedule(&self, options: &CompileOptions) -> Result<(Partition, Verified), CompileError> {
-        let partition = self.partition(options);
-        let plan = self.verified(&partition, options)?;
-        Ok((partition, plan))
-    }
-
-    /// The plan of a partition, verified.
-    pub fn verified(&self, partition: &Partition, options: &CompileOptions) -> Result<Verified, CompileError> {
-        let planned = self.plan(partition, options, &options.plan_options());
-        warpweave_plan::verify::verify(planned.plan).map_err(CompileError::Plan)
-    }
-
-    /// Which statements share a kernel.
-    pub fn partition(&self, options: &CompileOptions) -> Partition {
-        self.partition_within(options, &SearchLimit::default()).0
-    }
-
-    /// Which statements share a kernel, as far as the search came, and what it did.
-    pub fn partition_within(&self, options: &CompileOptions, limit: &SearchLimit) -> (Partition, SearchReport) {
-        let (program, layouts) = (&self.program, &self.layouts);
-        limit.search(|budget| partition_within(program, layouts, &*options.cost, options.fusion, budget))
-    }
-
-    /// The plan of a partition, not verified.
-    pub fn plan(&self, partition: &Partition, options: &CompileOptions, plan: &PlanOptions) -> Planned {
-        plan_with(&self.program, &self.layouts, partition, &*options.cost, plan)
-    }
-
-    /// What plans of a partition are held against.
-    pub fn limits(&self, partition: &Partition, options: &CompileOptions, plan: &PlanOptions) -> LowerBounds {
-        limits(&self.program, &self.layouts, partition, &*options.cost, plan)
-    }
 }
 
-/// Partitions, schedules, verifies and lowers a program.
-pub fn compile(program: &TensorProgram, options: &CompileOptions) -> Result<Compiled, CompileError> {
-    let prepared = Prepared::new(program);
-    prepared.verify()?;
-    let (partition, plan) = prepared.schedule(options)?;
-    let lowered = kernels(plan.plan(), &prepared.program)?;
-    Ok(Compiled { program: prepared.program, partition, plan, lowered })
+/// Refuses a partition for a GPU that [`compile`] refuses: nodes without kernels, and more rTasks than a plan may have.
+pub fn check_partition(
+    build: &Build,
+    partition: &Partition,
+    options: &PlanOptions,
+    gpu: Target,
+) -> Result<(), BuildError> {
+    check_tasks(build, partition, BundleTarget::Gpu(gpu))?;
+    // Nodes have the same kernels in every plan, and one of a graph is made soonest.
+    let options = PlanOptions { backend: BackendChoice::Only(Backend::CudaGraph), ..options.clone() };
+    check_kernels(build, &plan(build.prepared(), partition, &options).plan, partition, gpu)
+}
+
+/// Refuses a plan of a partition for a GPU that has nodes without kernels.
+pub fn check_kernels(
+    build: &Build,
+    plan: &ExecutionPlan,
+    partition: &Partition,
+    target: Target,
+) -> Result<(), BuildError> {
+    let nodes = refused_nodes(plan, partition, &build.prepared().program);
+    if nodes.is_empty() { Ok(()) } else { Err(BuildError::NoKernels { target, nodes }) }
+}
+
+/// Refuses a partition of more rTasks than a plan may have, before they are laid out.
+pub fn check_tasks(build: &Build, partition: &Partition, target: BundleTarget) -> Result<(), BuildError> {
+    let tasks = |group: &FusionGroup| {
+        let grid = group.kernel.grid();
+        grid.iter().fold(group.kernel.parts() as u64, |tasks, &tiles| tasks.saturating_mul(tiles as u64))
+    };
+    let all = partition.groups.iter().map(tasks).fold(0, u64::saturating_add);
+    let Some(largest) = partition.groups.iter().max_by_key(|group| tasks(group)) else { return Ok(()) };
+    if all <= MOST_TASKS {
+        return Ok(());
+    }
+    let program = &build.prepared_for(target.machine()).program;
+    let tensor = largest.kernel.body().outputs[0];
+    let name = program.tensor_name(tensor).map_or_else(|| tensor.to_string(), str::to_owned);
+    let ty = program.tensors[tensor].ty.clone();
+    Err(BuildError::Tasks { name, ty, tasks: tasks(largest), target })
 }
 
 /// The kernels of a plan for `program`, verified.
@@ -228,6 +199,61 @@ pub fn kernels(plan: &ExecutionPlan, program: &TensorProgram) -> Result<LoweredP
 
 /// Whether kernels may be printed and run.
 pub fn verified_kernels(program: &Program) -> Result<(), CompileError> {
-    let violations = verify(program);
+    let violations = verify_kernels(program);
     if violations.is_empty() { Ok(()) } else { Err(CompileError::Kernels(violations)) }
+}
+
+/// A target's part whose plan is not verified yet.
+struct UnverifiedPart {
+    target: BundleTarget,
+    partition: Partition,
+    search: SearchReport,
+    plan: ExecutionPlan,
+    reason: BackendReason,
+}
+
+impl UnverifiedPart {
+    /// The part, if its plan verifies.
+    fn into_part(self, lowered: Option<LoweredProgram>) -> Result<TargetPart, CompileError> {
+        let Self { target, partition, search, plan, reason } = self;
+        let plan = verify(plan).map_err(CompileError::Plan)?;
+        let (program, bindings, operands, relocations) = match lowered {
+            Some(LoweredProgram { program, bindings, operands, relocations }) => {
+                (Some(program), bindings, operands, relocations)
+            }
+            None => (None, Arena::new(), Vec::new(), Vec::new()),
+        };
+        let plan = TargetPlan { plan, bindings, operands, relocations, reason };
+        Ok(TargetPart { target, partition, search, plan, program, code: None })
+    }
+}
+
+/// Compiles the kernels of a part for its architecture, and judges what comes out.
+pub fn device_code(
+    target: Target,
+    program: &Program,
+    compiler: &dyn DeviceCompiler,
+) -> Result<CompiledCode, BuildError> {
+    let ProgramCode { cubin, units, unlinked } = compile_program(program, UnitSize::default(), target, compiler)?;
+    let info = CubinInfo::read(&cubin)?;
+    let (mut registers, local_bytes) = (0, info.local_bytes());
+    for name in entry_names(program) {
+        let entry = info.entry(&name).ok_or(CubinError::Damaged("it lacks an entry"))?;
+        registers = registers.max(entry.registers);
+    }
+    if program.threads.saturating_mul(registers) > REGISTERS_PER_MULTIPROCESSOR {
+        return Err(BuildError::Registers { target, threads: program.threads, registers });
+    }
+    let code = DeviceCode {
+        target,
+        threads: program.threads,
+        shared_bytes: program.shared_bytes(),
+        node_shared_bytes: program.node_shared_bytes(),
+        kernel_ir: kernel_ir::encode(target, program)?,
+        source: whole_source(program),
+        cubin,
+        // Code of one major version loads with every driver of that version.
+        minimum_driver: (compiler.version().0, 0),
+    };
+    Ok(CompiledCode { code, units, registers, local_bytes, unlinked })
 }

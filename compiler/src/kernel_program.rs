@@ -1,7 +1,8 @@
 //! One group as a program of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
-use warpweave_fusion::schedule::choice::plan_with;
+use std::sync::Arc;
+use warpweave_fusion::schedule::choice::plan;
 use warpweave_plan::verify::verify;
 
 use warpweave_codegen::kernel_ir::Program;
@@ -10,14 +11,15 @@ use warpweave_fusion::cost::estimate::EstimatedCost;
 use warpweave_fusion::cost::gpu::GpuPrices;
 use warpweave_fusion::partition::search::{FusionGroup, Partition};
 use warpweave_fusion::schedule::options::PlanOptions;
-use warpweave_graph::arena::{Arena, Id};
+use warpweave_graph::arena::Id;
+use warpweave_graph::pipeline::PreparedProgram;
 use warpweave_graph::program::{Names, Source, Statement, StatementId, TensorDefinition, TensorId, TensorProgram};
-use warpweave_graph::views::Layout;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::plan::backend::BackendReason;
 use warpweave_runtime::bundle::{Signature, TargetPlan};
 
-use crate::compiler::{CompileError, kernels};
+use crate::compiler::kernels;
+use crate::error::CompileError;
 use crate::model::Model;
 
 /// A persistent program that runs one kernel.
@@ -42,21 +44,18 @@ impl KernelProgram {
         units: usize,
     ) -> Result<Self, CompileError> {
         let (program, group) = alone(whole, group);
-        let layout = |(root, tensor): (TensorId, &TensorDefinition)| Layout {
-            root,
-            offset: 0,
-            strides: tensor.ty.shape.strides().to_vec(),
-        };
-        let layouts: Arena<TensorId, Layout> = program.tensors.iter().map(layout).collect();
+        let prepared = PreparedProgram::new(program);
         let partition = Partition { groups: vec![group] };
-        let cost = EstimatedCost { arch: prices.arch };
-        let options = PlanOptions { costs: prices.sync, ..PlanOptions::new(units) };
-        let planned = plan_with(&program, &layouts, &partition, &cost, &options);
+        let cost = Arc::new(EstimatedCost { arch: prices.arch });
+        let options = PlanOptions::new(units, cost, prices.sync);
+        let planned = plan(&prepared, &partition, &options);
         let plan = verify(planned.plan).map_err(CompileError::Plan)?;
-        let LoweredProgram { program: kernels, bindings, operands, relocations } = kernels(plan.plan(), &program)?;
+        let LoweredProgram { program: kernels, bindings, operands, relocations } =
+            kernels(plan.plan(), &prepared.program)?;
         let reason = BackendReason::Asked;
         let plan = TargetPlan { plan, bindings, operands, relocations, reason };
         let names = |count: usize| -> Vec<String> { (0..count).map(|position| position.to_string()).collect() };
+        let program = prepared.program;
         let (inputs, outputs) = (names(program.inputs.len()), names(program.outputs.len()));
         let Model { signature, program, .. } = Model::new("kernel", program, &inputs, &outputs);
         Ok(Self { program, signature, plan, kernels })

@@ -17,8 +17,10 @@ use warpweave_runtime::session::{
 };
 use warpweave_runtime::target::Target;
 
-use crate::build::{Build, BuildError, device_code};
+use crate::build::Build;
+use crate::compiler::{compile, device_code};
 use crate::device_compiler::DeviceCompiler;
+use crate::error::BuildError;
 use crate::model::{Model, ModelError};
 
 /// Where a program comes from.
@@ -59,7 +61,7 @@ impl Source {
             return Ok(Self::Bundle(Box::new(Bundle::open(path)?)));
         }
         let model = Model::import(path, options)?;
-        Ok(Self::Model(Box::new(Build::new(model, &mut |_| {}))))
+        Ok(Self::Model(Box::new(Build::new(model)?)))
     }
 
     /// The files that it comes of: the model with its external data, or the bundle with the files beside it.
@@ -147,7 +149,7 @@ fn open_model(
     match device {
         Device::Reference => Ok(Box::new(ReferenceSession::new(program.clone()))),
         Device::Host => {
-            let plan = build.part(BundleTarget::Host, &mut |_| {})?.plan;
+            let plan = compile(build, BundleTarget::Host, None, &mut |_| {})?.plan;
             let weights = pack_program(&plan.plan.plan().memory, program)?;
             let session = HostSession::new(&plan.plan, weights, options.threads).map_err(SessionError::from)?;
             Ok(Box::new(session))
@@ -178,7 +180,7 @@ pub fn device_target(device: &DeviceInfo) -> Result<Target, BundleError> {
 }
 
 fn kernels(build: &Build, target: Target) -> Result<Kernels, OpenError> {
-    let part = build.part(BundleTarget::Gpu(target), &mut |_| {})?;
+    let part = compile(build, BundleTarget::Gpu(target), None, &mut |_| {})?;
     let program = part.program.ok_or_else(|| SessionError::Internal(format!("{target} has no kernels")))?;
     Ok(Kernels { target, plan: part.plan, program })
 }

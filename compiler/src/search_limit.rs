@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use warpweave_fusion::partition::search::budget::Budget;
+use warpweave_fusion::partition::search::{Partition, SearchReport, partition_within};
+use warpweave_fusion::schedule::options::PlanOptions;
+use warpweave_graph::pipeline::PreparedProgram;
 
 /// What ends a search before it is done.
 #[derive(Clone, Debug, Default)]
@@ -16,8 +19,13 @@ pub struct SearchLimit {
 }
 
 impl SearchLimit {
+    /// Which statements share a kernel, as far as a search came whose budget begins now, and what it did.
+    pub fn partition(&self, prepared: &PreparedProgram, options: &PlanOptions) -> (Partition, SearchReport) {
+        self.search(|budget| partition_within(prepared, &*options.cost, options.fusion, budget))
+    }
+
     /// Runs a search within a budget that begins now.
-    pub fn search<T>(&self, run: impl FnOnce(Budget<'_>) -> T) -> T {
+    fn search<T>(&self, run: impl FnOnce(Budget<'_>) -> T) -> T {
         let start = Instant::now();
         self.interrupt.0.store(SEARCHING, Ordering::Relaxed);
         let is_spent = || {

@@ -9,8 +9,10 @@ use warpweave_runtime::bundle::{BundleError, BundleTarget, BundleWriter, TargetC
 use warpweave_runtime::target::Target;
 use warpweave_runtime::toolkit::NoLinker;
 
-use crate::build::{Build, BuildError, BuildPhase, CompiledCode, TargetPart};
+use crate::build::Build;
+use crate::compiler::{BuildPhase, TargetPart, check_target, compile};
 use crate::device_compiler::{DeviceCompiler, check_tools};
+use crate::error::BuildError;
 
 /// Where the constants of a bundle are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +40,7 @@ pub trait Watcher<E> {
     fn phase(&mut self, phase: BuildPhase);
 
     /// A target's part is complete; a GPU's has code.
-    fn made(&mut self, part: &TargetPart, code: Option<&CompiledCode>) -> Result<(), E>;
+    fn made(&mut self, part: &TargetPart) -> Result<(), E>;
 
     /// There is no linker for the code of a target, which is then compiled as one unit.
     fn unlinked(&mut self, target: Target, reason: &NoLinker);
@@ -86,7 +88,7 @@ fn possible_targets<E: From<BuildError>>(
 ) -> Result<Vec<BundleTarget>, E> {
     let mut possible = Vec::new();
     for &target in targets {
-        let checked = build.check_target(target).and_then(|()| match target {
+        let checked = check_target(build, target).and_then(|()| match target {
             BundleTarget::Host => Ok(()),
             BundleTarget::Gpu(gpu) => {
                 let unlinked = check_tools(gpu, compiler.ok_or(BuildError::NoCompiler(gpu))?)?;
@@ -110,29 +112,13 @@ fn parts<E: From<BuildError>>(
 ) -> Result<BTreeMap<BundleTarget, TargetContents>, E> {
     let mut parts = BTreeMap::new();
     for &target in targets {
-        match part(build, target, compiler, &mut |phase| watcher.phase(phase)) {
-            Ok((part, code)) => {
-                watcher.made(&part, code.as_ref())?;
-                parts.insert(target, TargetContents { plan: part.plan, code: code.map(|judged| judged.code) });
+        match compile(build, target, compiler, &mut |phase| watcher.phase(phase)) {
+            Ok(part) => {
+                watcher.made(&part)?;
+                parts.insert(target, TargetContents { plan: part.plan, code: part.code.map(|compiled| compiled.code) });
             }
             Err(error) => watcher.refused(target, error)?,
         }
     }
     Ok(parts)
-}
-
-fn part(
-    build: &Build,
-    target: BundleTarget,
-    compiler: Option<&dyn DeviceCompiler>,
-    watch: &mut dyn FnMut(BuildPhase),
-) -> Result<(TargetPart, Option<CompiledCode>), BuildError> {
-    match target {
-        BundleTarget::Host => Ok((build.part(target, watch)?, None)),
-        BundleTarget::Gpu(gpu) => {
-            let compiler = compiler.ok_or(BuildError::NoCompiler(gpu))?;
-            let (part, judged) = build.part_with_code(gpu, compiler, watch)?;
-            Ok((part, Some(judged)))
-        }
-    }
 }

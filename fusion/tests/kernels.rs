@@ -1,6 +1,7 @@
 //! Which bodies and parameters are kernels.
 
 use std::sync::Arc;
+use warpweave_graph::pipeline::PreparedProgram;
 
 use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::cost::estimate::EstimatedCost;
@@ -17,8 +18,9 @@ const PRODUCT: &str = "program\nt0: f32[64x32] = input 0\nt1: f32[32x48] = input
 fn product() -> Arc<GroupBody> {
     let program = parse(PRODUCT, &Tensors::new()).expect("a program");
     let (program, layouts) = place_concats(&inline_views(&program));
+    let prepared = PreparedProgram { program, layouts };
     let cost = EstimatedCost { arch: GpuArch::h200() };
-    let groups = partition(&program, &layouts, &cost, FusionLevel::Register).groups;
+    let groups = partition(&prepared, &cost, FusionLevel::Register).groups;
     Arc::clone(groups[0].kernel.shared_body())
 }
 

@@ -20,6 +20,7 @@ mod sorts;
 mod threads;
 
 use std::sync::Arc;
+use warpweave_graph::pipeline::PreparedProgram;
 
 use warpweave_fusion::cost::KernelCost;
 use warpweave_fusion::cost::arch::GpuArch;
@@ -39,7 +40,8 @@ fn estimate() -> EstimatedCost {
 fn body(program: &str) -> Arc<GroupBody> {
     let program = parse(&format!("program\n{program}"), &Tensors::new()).expect("a program");
     let (program, layouts) = place_concats(&inline_views(&program));
-    let mut groups = partition(&program, &layouts, &estimate(), FusionLevel::Register).groups;
+    let prepared = PreparedProgram { program, layouts };
+    let mut groups = partition(&prepared, &estimate(), FusionLevel::Register).groups;
     assert_eq!(groups.len(), 1);
     Arc::clone(groups.remove(0).kernel.shared_body())
 }

@@ -143,10 +143,32 @@ pub fn rewrite(program: &TensorProgram, selection: &Selection, machine: Machine)
     Ok(program)
 }
 
-/// The program for a GPU after all passes over programs, not verified between them, and each tensor's layout.
-pub fn prepare(program: &TensorProgram) -> (TensorProgram, Arena<TensorId, Layout>) {
-    let rewritten = program_passes::PASSES.into_iter().filter_map(|pass| pass.of_gpus);
-    let rewritten = rewritten.fold(program.clone(), |program, pass| pass(&program));
-    let layouts = layouts(&rewritten);
-    (rewritten, layouts)
+/// A program after the passes over programs: what is partitioned and planned, for all targets of one kind of machine.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PreparedProgram {
+    /// The program: views are inlined, and concats placed.
+    pub program: TensorProgram,
+    /// Where each tensor lies in its buffer.
+    pub layouts: Arena<TensorId, Layout>,
+}
+
+impl PreparedProgram {
+    /// A program as it is.
+    pub fn new(program: TensorProgram) -> Self {
+        Self { layouts: layouts(&program), program }
+    }
+
+    /// The program for a machine after chosen passes, as [`rewrite`] makes it.
+    pub fn rewritten(program: &TensorProgram, selection: &Selection, machine: Machine) -> Result<Self, InvalidPass> {
+        Ok(Self::new(rewrite(program, selection, machine)?))
+    }
+}
+
+/// The program for a GPU after all passes.
+///
+/// # Panics
+/// If the program is invalid, or a pass leaves an invalid one.
+pub fn prepare(program: &TensorProgram) -> PreparedProgram {
+    let prepared = PreparedProgram::rewritten(program, &Selection::default(), Machine::Gpu);
+    prepared.unwrap_or_else(|error| panic!("{error}"))
 }

@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
+use warpweave_fusion::cost::sync::SyncCosts;
+use warpweave_fusion::schedule::options::PlanOptions;
+use warpweave_graph::pipeline::PreparedProgram;
 
 use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::cost::estimate::EstimatedCost;
@@ -27,9 +31,11 @@ fn contents() -> BundleContents {
     let y = builder.apply(&MatMul, &[Some(x), Some(w)], 1)[0];
     let z = builder.apply(&Relu, &[Some(y)], 1)[0];
     let (program, layouts) = place_concats(&inline_views(&builder.finish(vec![z, bytes])));
-    let cost = EstimatedCost { arch: GpuArch::h200() };
-    let partition = partition(&program, &layouts, &cost, FusionLevel::Register);
-    let plan = warpweave_fusion::schedule::choice::plan(&program, &layouts, &partition, &cost, 4);
+    let prepared = PreparedProgram { program, layouts };
+    let options = PlanOptions::new(4, Arc::new(EstimatedCost { arch: GpuArch::h200() }), SyncCosts::h200());
+    let partition = partition(&prepared, &*options.cost, FusionLevel::Register);
+    let plan = warpweave_fusion::schedule::choice::plan(&prepared, &partition, &options).plan;
+    let program = prepared.program;
     let plan = warpweave_plan::verify::verify(plan).expect("the schedule is sound");
     let plan = TargetPlan {
         plan,

@@ -80,7 +80,7 @@ fn a_wait_of_a_barrier_that_nothing_rests_on_is_not_missed() {
 /// The first wait of a model's persistent plan without which the verifier finds this.
 fn number_of(path: &str, fusion: Option<FusionLevel>, is_meant: impl Fn(&[Violation]) -> bool) -> Option<String> {
     let model = Model::import(Path::new(path), &ImportOptions::default()).expect("the model imports");
-    let mut build = Build::new(model, &mut |_| {});
+    let mut build = Build::new(model).expect("the passes are right");
     (build.fusion, build.backend) = (fusion, BackendChoice::Only(Backend::Persistent));
     let checked = Checked::of(&Source::Model(Box::new(build)), None).expect("the plan is right");
     let mut all = (0..).map_while(|number| checked.without_wait(number));

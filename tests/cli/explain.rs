@@ -10,7 +10,7 @@ use warpweave::plan::text;
 use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::json::{self, Value};
 use warpweave::runtime::target::Target;
-use warpweave::{Build, Model};
+use warpweave::{Build, Model, compile};
 
 use crate::support::models_by_hand::doubles;
 use crate::support::tool::{Folder, fail, has_nvrtc, model, succeed, tool};
@@ -108,8 +108,8 @@ fn every_kernel_is_of_nodes_of_the_model() {
     for name in ["mobilenet_v2", "bert", "lstm", "vit"] {
         let file = model(name, "torchscript.onnx");
         let imported = Model::import(Path::new(&file), &ImportOptions::default()).expect("a model");
-        let build = Build::new(imported, &mut |_| {});
-        let part = build.part(BundleTarget::Gpu(Target::Sm90a), &mut |_| {}).expect("a plan");
+        let build = Build::new(imported).expect("the passes are right");
+        let part = compile(&build, BundleTarget::Gpu(Target::Sm90a), None, &mut |_| {}).expect("a plan");
         let (program, plan) = (&build.model.program, part.plan.plan.plan());
         let members = part.partition.groups.iter().flat_map(|group| &group.statements);
         let of_groups = program.origins_of(members);

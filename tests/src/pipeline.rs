@@ -8,12 +8,14 @@ use warpweave::plan::verify::verify;
 use warpweave::codegen::lower::{LoweredProgram, lower};
 use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::fusion::cost::estimate::EstimatedCost;
+use warpweave::fusion::cost::sync::SyncCosts;
 use warpweave::fusion::partition::build::merge_axes::merge_axes;
 use warpweave::fusion::partition::build::{Uses, build_staged};
 use warpweave::fusion::partition::search::{FusionGroup, FusionLevel, Partition, partition};
+use warpweave::fusion::schedule::choice;
 use warpweave::fusion::schedule::choice::parts::SegmentGroups;
 use warpweave::fusion::schedule::options::{PlanOptions, Planned};
-use warpweave::graph::pipeline::prepare;
+use warpweave::graph::pipeline::{Machine, PreparedProgram, Selection, prepare};
 use warpweave::graph::program::{StatementId, TensorProgram};
 use warpweave::plan::body::GroupBody;
 use warpweave::plan::plan::ExecutionPlan;
@@ -21,6 +23,9 @@ use warpweave::plan::plan::ROperator;
 use warpweave::plan::template::Template;
 use warpweave::plan::template::contraction::operand_staging::BOX_BYTES;
 use warpweave::plan::verify::Verified;
+use warpweave::prices;
+use warpweave::runtime::bundle::BundleTarget;
+use warpweave::runtime::target::Target;
 
 /// A program with its verified plan and its kernels.
 #[derive(Clone, Debug)]
@@ -41,6 +46,37 @@ impl Compiled {
     }
 }
 
+/// Options of plans for this many units of an H200.
+pub fn options(units: usize) -> PlanOptions {
+    PlanOptions::new(units, Arc::new(EstimatedCost { arch: GpuArch::h200() }), SyncCosts::h200())
+}
+
+/// Compiles for a target as the command line does.
+#[track_caller]
+pub fn compile_for(program: &TensorProgram, target: Target) -> Compiled {
+    compile_under(program, FusionLevel::Full, &PlanOptions::gpu(&prices::of_target(target)))
+}
+
+/// A program with its verified plan for the host.
+pub struct HostPlan {
+    /// The program that was scheduled.
+    pub program: TensorProgram,
+    /// The plan.
+    pub plan: Verified,
+}
+
+/// Plans for the host as the command line does.
+#[track_caller]
+pub fn host_plan(program: &TensorProgram) -> HostPlan {
+    let prepared = PreparedProgram::rewritten(program, &Selection::default(), Machine::Processor);
+    let prepared = prepared.unwrap_or_else(|error| panic!("{error}"));
+    let options = PlanOptions::processor(prices::of_processor(), BundleTarget::Host.units());
+    let partition = partition(&prepared, &*options.cost, options.fusion);
+    let plan = verify(choice::plan(&prepared, &partition, &options).plan);
+    let plan = plan.unwrap_or_else(|violations| panic!("the plan has {violations:?}"));
+    HostPlan { program: prepared.program, plan }
+}
+
 /// Compiles for `units` vEUs, with the parameters that the search chooses.
 #[track_caller]
 pub fn compile(program: &TensorProgram, units: usize, level: FusionLevel) -> Compiled {
@@ -55,7 +91,7 @@ pub fn compile_with(
     level: FusionLevel,
     choose: impl Fn(&Arc<GroupBody>) -> Option<ScheduleParams>,
 ) -> Compiled {
-    compile_chosen(program, level, &PlanOptions::new(units), choose)
+    compile_chosen(program, level, &options(units), choose)
 }
 
 /// Compiles under other options of planning, with the parameters of `choose` where it gives some.
@@ -78,22 +114,18 @@ pub fn compile_staged(
     units: usize,
     choose: impl FnOnce(&Arc<GroupBody>) -> Option<ScheduleParams>,
 ) -> Option<Compiled> {
-    let (program, layouts) = prepare(program);
+    let prepared = prepare(program);
+    let program = &prepared.program;
     let statements: BTreeSet<StatementId> = program.statements.ids().collect();
-    let body = Arc::new(merge_axes(&build_staged(&program, &Uses::new(&program), &statements)?, &layouts));
+    let body = build_staged(program, &Uses::new(program), &statements)?;
+    let body = Arc::new(merge_axes(&body, &prepared.layouts));
     let params = choose(&body)?;
     let kernel = Kernel::unchecked(body, params);
     let origins = program.origins_of(&statements);
     let group = FusionGroup { statements, kernel, microseconds: 1.0, origins };
     let partition = Partition { groups: vec![group] };
-    let plan = warpweave::fusion::schedule::choice::plan(
-        &program,
-        &layouts,
-        &partition,
-        &EstimatedCost { arch: GpuArch::h200() },
-        units,
-    );
-    Some(verified(program, plan))
+    let plan = choice::plan(&prepared, &partition, &options(units)).plan;
+    Some(verified(prepared.program, plan))
 }
 
 /// Compiles under other options of planning, with the parameters that the search chooses.
@@ -105,11 +137,10 @@ pub fn compile_under(program: &TensorProgram, level: FusionLevel, options: &Plan
 
 /// The plan under other options of planning, not verified, and the program that it runs.
 pub fn plan_under(program: &TensorProgram, level: FusionLevel, options: &PlanOptions) -> (TensorProgram, Planned) {
-    let (program, layouts) = prepare(program);
-    let cost = EstimatedCost { arch: GpuArch::h200() };
-    let partition = partition(&program, &layouts, &cost, level);
-    let planned = warpweave::fusion::schedule::choice::plan_with(&program, &layouts, &partition, &cost, options);
-    (program, planned)
+    let prepared = prepare(program);
+    let partition = partition(&prepared, &*options.cost, level);
+    let planned = choice::plan(&prepared, &partition, options);
+    (prepared.program, planned)
 }
 
 /// Compiles a program whose segments are what `parts` makes of its number of groups.
@@ -120,13 +151,11 @@ pub fn compile_parts(
     options: &PlanOptions,
     parts: impl FnOnce(usize) -> Vec<SegmentGroups>,
 ) -> Compiled {
-    let (program, layouts) = prepare(program);
-    let cost = EstimatedCost { arch: GpuArch::h200() };
-    let partition = partition(&program, &layouts, &cost, level);
+    let prepared = prepare(program);
+    let partition = partition(&prepared, &*options.cost, level);
     let parts = parts(partition.groups.len());
-    let planned =
-        warpweave::fusion::schedule::choice::parts::plan_parts(&program, &layouts, &partition, &cost, options, &parts);
-    verified(program, planned.plan)
+    let planned = choice::parts::plan_parts(&prepared, &partition, options, &parts);
+    verified(prepared.program, planned.plan)
 }
 
 #[track_caller]
@@ -161,7 +190,7 @@ pub fn plan_with(
     level: FusionLevel,
     choose: impl Fn(&Arc<GroupBody>) -> Option<ScheduleParams>,
 ) -> (TensorProgram, ExecutionPlan) {
-    plan_chosen(program, level, &PlanOptions::new(units), choose)
+    plan_chosen(program, level, &options(units), choose)
 }
 
 /// A plan under other options of planning, with the parameters of `choose` where it gives some, and its program.
@@ -171,14 +200,13 @@ pub fn plan_chosen(
     options: &PlanOptions,
     choose: impl Fn(&Arc<GroupBody>) -> Option<ScheduleParams>,
 ) -> (TensorProgram, ExecutionPlan) {
-    let (program, layouts) = prepare(program);
-    let cost = EstimatedCost { arch: GpuArch::h200() };
-    let mut partition = partition(&program, &layouts, &cost, level);
+    let prepared = prepare(program);
+    let mut partition = partition(&prepared, &*options.cost, level);
     for group in &mut partition.groups {
         if let Some(params) = choose(group.kernel.shared_body()) {
             group.kernel = group.kernel.with_params(params);
         }
     }
-    let plan = warpweave::fusion::schedule::choice::plan_with(&program, &layouts, &partition, &cost, options).plan;
-    (program, plan)
+    let plan = choice::plan(&prepared, &partition, options).plan;
+    (prepared.program, plan)
 }

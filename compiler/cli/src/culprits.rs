@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use warpweave::compiler::{CompileError, WithoutKernel};
 use warpweave::frontend::{ImportError, MissingShape, UnsupportedNode, UnsupportedTensor};
 use warpweave::graph::autodiff::AutodiffError;
 use warpweave::graph::training::TrainingError;
@@ -16,6 +15,7 @@ use warpweave::runtime::nvrtc::NvrtcError;
 use warpweave::runtime::session::{IndexError, SessionError};
 use warpweave::runtime::toolkit::fetch::FetchError;
 use warpweave::{ArchFileError, BuildError, DeviceCompileError, ModelError, OpenError, RefusedNode, TimingsFileError};
+use warpweave::{CompileError, WithoutKernel};
 use warpweave_measure::bench::BenchError;
 use warpweave_measure::lab::run::RunError;
 use warpweave_measure::lab::{CostsError, LabError};

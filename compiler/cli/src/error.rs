@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use warpweave::compiler::CompileError;
+use warpweave::CompileError;
 use warpweave::explain::machine_code::MachineCodeError;
 use warpweave::explain::rejected::RejectedError;
 use warpweave::frontend::ImportError;

@@ -3,16 +3,18 @@
 use warpweave_fusion::cost::sync::SyncCosts;
 use warpweave_fusion::partition::search::Partition;
 use warpweave_fusion::schedule::choice::lower_bounds::LowerBounds;
+use warpweave_fusion::schedule::choice::{limits, plan};
 use warpweave_fusion::schedule::options::{KernelChoice, PlanOptions};
 use warpweave_fusion::schedule::policy::SyncPolicy;
 use warpweave_fusion::schedule::simulation as simulate;
 use warpweave_fusion::schedule::simulation::Jitter;
+use warpweave_graph::pipeline::PreparedProgram;
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::streams::polls::Polls;
 use warpweave_plan::streams::prefetch::Prefetching;
 
 use super::{ExplainedPlan, explain};
-use crate::compiler::{CompileError, CompileOptions, Prepared};
+use crate::error::CompileError;
 
 /// How a plan's time compares with another's over all variations.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -69,7 +71,7 @@ impl Way {
             Self::Prefetch => (Prefetching::BeforeWaits, 0),
             Self::Residency => (Prefetching::BeforeWaits, all.shared_bytes),
         };
-        PlanOptions { sync: Some(sync), prefetching, shared_bytes, ..*all }
+        PlanOptions { sync: Some(sync), prefetching, shared_bytes, ..all.clone() }
     }
 }
 
@@ -128,13 +130,12 @@ const TIE: f64 = 0.005;
 
 /// Compares all ways.
 pub fn compare(
-    prepared: &Prepared,
+    prepared: &PreparedProgram,
     partition: &Partition,
-    compile: &CompileOptions,
     options: &PlanOptions,
 ) -> Result<Comparison, CompileError> {
     let planned = |options: &PlanOptions| {
-        let explained = explain(prepared, partition, compile, options)?;
+        let explained = explain(prepared, partition, options)?;
         let varied = variations(explained.plan.plan(), &options.costs);
         Ok::<_, CompileError>((explained, varied))
     };
@@ -145,13 +146,13 @@ pub fn compare(
         ways.push(figures(way, &explained, &varied));
         times.push(varied);
     }
-    let (_, barrier_with_all) = planned(&PlanOptions { sync: Some(SyncPolicy::BARRIER), ..*options })?;
-    let alone = PlanOptions { sync: Some(SyncPolicy::TILE), kernels: KernelChoice::Alone, ..*options };
+    let (_, barrier_with_all) = planned(&PlanOptions { sync: Some(SyncPolicy::BARRIER), ..options.clone() })?;
+    let alone = PlanOptions { sync: Some(SyncPolicy::TILE), kernels: KernelChoice::Alone, ..options.clone() };
     let [barrier, operator, tile, prefetch, residency] = times.as_slice() else { unreachable!("there are five ways") };
     Ok(Comparison {
         ways,
-        limits: prepared.limits(partition, compile, options),
-        fastest_alone: prepared.plan(partition, compile, &alone).makespan,
+        limits: limits(prepared, partition, options),
+        fastest_alone: plan(prepared, partition, &alone).makespan,
         tile_over_barrier: win(barrier, tile),
         tile_over_operator: win(operator, tile),
         prefetch_over_tile: win(tile, prefetch),

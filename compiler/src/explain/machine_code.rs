@@ -20,7 +20,7 @@ use warpweave_runtime::sass::program::MachineCode;
 use warpweave_runtime::sass::simulate::Surroundings;
 use warpweave_runtime::sass::{Sass, SassError};
 
-use crate::build::CompiledCode;
+use crate::compiler::CompiledCode;
 use crate::prices::machine_model;
 
 /// Why machine code is not priced.

@@ -22,16 +22,18 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use warpweave_fusion::partition::search::Partition;
+use warpweave_fusion::schedule::choice::plan;
 use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_fusion::schedule::policy::SyncPolicy;
 use warpweave_fusion::schedule::simulation::plan::simulate_plan;
 use warpweave_fusion::schedule::simulation::{Jitter, Shares, Simulation};
+use warpweave_graph::pipeline::PreparedProgram;
 use warpweave_plan::plan::Instruction;
 use warpweave_plan::plan::OperatorId;
 use warpweave_plan::plan::backend::BackendReason;
 use warpweave_plan::verify::Verified;
 
-use crate::compiler::{CompileError, CompileOptions, Prepared};
+use crate::error::CompileError;
 
 /// A verified plan and its simulated run.
 #[derive(Clone, PartialEq, Debug)]
@@ -65,13 +67,12 @@ pub struct CriticalOperator {
 
 /// Plans, verifies and simulates.
 pub fn explain(
-    prepared: &Prepared,
+    prepared: &PreparedProgram,
     partition: &Partition,
-    compile: &CompileOptions,
     options: &PlanOptions,
 ) -> Result<ExplainedPlan, CompileError> {
     let start = Instant::now();
-    let planned = prepared.plan(partition, compile, options);
+    let planned = plan(prepared, partition, options);
     let seconds = start.elapsed().as_secs_f64();
     let plan = verify(planned.plan).map_err(CompileError::Plan)?;
     let simulation = simulate_plan(plan.plan(), &options.costs, Jitter::None);

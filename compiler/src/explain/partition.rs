@@ -11,10 +11,11 @@ use warpweave_fusion::cost::traffic::Traffic;
 use warpweave_fusion::partition::search::neighbours;
 use warpweave_fusion::partition::search::neighbours::Neighbour;
 use warpweave_fusion::partition::search::{FusionLevel, Partition, SearchEnd};
+use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_fusion::template::contraction::split;
+use warpweave_graph::pipeline::PreparedProgram;
 use warpweave_plan::plan::EdgeKind;
 
-use crate::compiler::{CompileOptions, Prepared};
 use crate::search_limit::SearchLimit;
 
 /// What a level of fusion comes to.
@@ -52,13 +53,13 @@ const RUNNERS_UP: usize = 4;
 
 /// The partition at a level as far as the search came, and its figures.
 pub fn at_level(
-    prepared: &Prepared,
-    options: &CompileOptions,
+    prepared: &PreparedProgram,
+    options: &PlanOptions,
     limit: &SearchLimit,
     level: FusionLevel,
 ) -> (Partition, LevelFigures) {
     let start = Instant::now();
-    let (partition, search) = prepared.partition_within(&CompileOptions { fusion: level, ..options.clone() }, limit);
+    let (partition, search) = limit.partition(prepared, &PlanOptions { fusion: level, ..options.clone() });
     let seconds = start.elapsed().as_secs_f64();
     let split::Expanded { program, partition: expanded, .. } =
         split::expand(&prepared.program, &prepared.layouts, &partition, EdgeKind::Counter);
@@ -75,20 +76,19 @@ pub fn at_level(
 
 /// Why the group at a position of a partition is what it is.
 pub fn group(
-    prepared: &Prepared,
+    prepared: &PreparedProgram,
     arch: &GpuArch,
-    options: &CompileOptions,
+    options: &PlanOptions,
     partition: &Partition,
     position: usize,
 ) -> ExplainedGroup {
-    let CompileOptions { cost, fusion, .. } = options;
+    let PlanOptions { cost, fusion, .. } = options;
     let own = &partition.groups[position];
     let bound = group_bound(&own.kernel.in_one_part(), arch, BoundMode::Corrected);
     let mut others = cost.ranked(&prepared.program, own.kernel.shared_body());
     others.retain(|priced| priced.kernel.params() != own.kernel.params());
     others.truncate(RUNNERS_UP);
-    let neighbours =
-        neighbours::neighbours(&prepared.program, &prepared.layouts, &**cost, *fusion, partition, position);
+    let neighbours = neighbours::neighbours(prepared, &**cost, *fusion, partition, position);
     let timing = cost.timing(&own.kernel);
     ExplainedGroup { bound, timing, runners_up: others, neighbours }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use warpweave_fusion::cost::PricedKernel;
 use warpweave_fusion::cost::estimate::EstimatedCost;
-use warpweave_fusion::partition::search::FusionGroup;
+use warpweave_fusion::partition::search::{FusionGroup, partition};
 use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_graph::TensorProgram;
 use warpweave_plan::body::signature::Signature;
@@ -13,8 +13,10 @@ use warpweave_runtime::bundle::BundleTarget;
 use warpweave_runtime::sass::simulate::Surroundings;
 use warpweave_runtime::target::Target;
 
-use crate::build::{Build, BuildError, device_code};
+use crate::build::Build;
+use crate::compiler::device_code;
 use crate::device_compiler::DeviceCompiler;
+use crate::error::BuildError;
 use crate::explain::machine_code::{MachineCodeError, price_kernels};
 use crate::kernel_program::KernelProgram;
 use crate::random_inputs::Random;
@@ -62,8 +64,8 @@ pub fn rejected(
     let prepared = build.prepared();
     let prices = build.prices(target);
     let cost = EstimatedCost { arch: prices.arch };
-    let PlanOptions { units, .. } = options.plan_options();
-    let partition = prepared.partition(&options);
+    let PlanOptions { units, .. } = options;
+    let partition = partition(prepared, &*options.cost, options.fusion);
     let mut candidates = rejected_candidates(&prepared.program, &partition.groups, &cost);
     let mut random = Random::new(seed);
     let mut found = RejectedKernels::default();

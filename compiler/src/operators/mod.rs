@@ -18,6 +18,7 @@ use warpweave_runtime::bundle::BundleTarget;
 use warpweave_runtime::session::DEFAULT_KERNEL_TARGET;
 
 use crate::build::Build;
+use crate::compiler::compile;
 use crate::model::Model;
 use crate::random_inputs::random_inputs;
 use sample::Sample;
@@ -99,8 +100,9 @@ impl ElementSupport {
             Ok(_) | Err(ReferenceError::Index(_)) => true,
             Err(_) => false,
         };
-        let build = Build::new(model, &mut |_| {});
-        let has_part = |target| build.part(target, &mut |_| {}).is_ok();
+        let build = Build::new(model).ok();
+        let is_compiled = |build, target| compile(build, target, None, &mut |_| {}).is_ok();
+        let has_part = |target| build.as_ref().is_some_and(|build| is_compiled(build, target));
         let kernels = has_part(BundleTarget::Gpu(DEFAULT_KERNEL_TARGET));
         Self { element, reference, host: has_part(BundleTarget::Host), kernels }
     }

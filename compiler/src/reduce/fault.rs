@@ -80,7 +80,7 @@ impl Fault {
                 let changed = text::parse(&text::print(program).replace(from, to), &text::tensors(program));
                 let changed = changed.map_err(|error| SessionError::Internal(error.to_string()))?;
                 let (inputs, outputs) = (input_names(&changed), output_names(&changed));
-                let build = Build::new(Model::new("changed", changed, &inputs, &outputs), &mut |_| {});
+                let build = Build::new(Model::new("changed", changed, &inputs, &outputs))?;
                 open(&Source::Model(Box::new(build)), device, options, compiler)
             }
             (Self::Abort(has), Source::Model(build)) if text::print(&build.model.program).contains(has) => abort(),

@@ -200,10 +200,3 @@ impl SyncCosts {
         }
     }
 }
-
-/// The costs of an H200, for callers that plan without a device: tests, and programs that measure.
-impl Default for SyncCosts {
-    fn default() -> Self {
-        Self::h200()
-    }
-}

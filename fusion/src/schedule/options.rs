@@ -1,5 +1,12 @@
 //! What planning decides by, and what comes of it.
 
+use std::sync::Arc;
+
+use crate::cost::KernelCost;
+use crate::cost::cpu::CpuArch;
+use crate::cost::estimate::EstimatedCost;
+use crate::cost::gpu::GpuPrices;
+use crate::cost::host::HostCost;
 use crate::cost::sync::SyncCosts;
 use crate::partition::search::FusionLevel;
 use crate::schedule::memory::ArenaPolicy;
@@ -11,9 +18,11 @@ use warpweave_plan::plan::backend::BackendChoice;
 use warpweave_plan::plan::backend::BackendReason;
 use warpweave_plan::streams::prefetch::Prefetching;
 
-/// What planning decides by.
-#[derive(Clone, Copy, PartialEq, Debug)]
+/// What partitions of a program and their plans are decided by.
+#[derive(Clone, Debug)]
 pub struct PlanOptions {
+    /// What kernels cost.
+    pub cost: Arc<dyn KernelCost>,
     /// Virtual execution units.
     pub units: usize,
     /// The granularity of synchronization; if `None`, the finest of those that the simulator estimates to be fastest.
@@ -28,13 +37,16 @@ pub struct PlanOptions {
     pub shared_bytes: usize,
     /// Which kernels groups run as in a persistent program.
     pub kernels: KernelChoice,
-    /// How far planning may join groups beyond the partition: not at all where each statement is to be a group.
+    /// How far statements are fused. Planning, too, joins groups unless each statement is to be a group.
     pub fusion: FusionLevel,
     /// Whether rTasks load constants before they wait.
     pub prefetching: Prefetching,
     /// What may run the plan.
     pub backend: BackendChoice,
 }
+
+/// Threads that tiles for the host are chosen for; more share a group's rTasks less evenly, fewer take several each.
+const HOST_THREADS: usize = 4;
 
 /// Which kernels groups run as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,15 +60,37 @@ pub enum KernelChoice {
 }
 
 impl PlanOptions {
+    /// For a persistent program on a GPU: a unit a multiprocessor, with constants kept in its shared memory, and the kernels
+    /// that are predicted to be fastest together.
+    pub fn gpu(prices: &GpuPrices) -> Self {
+        let (units, cost) = (prices.arch.multiprocessors.value, EstimatedCost { arch: prices.arch });
+        let shared_bytes = cost.shared_bytes_per_block();
+        let kernels = KernelChoice::Interplay;
+        Self { shared_bytes, kernels, ..Self::new(units, Arc::new(cost), prices.sync) }
+    }
+
+    /// For the host back end: in program order, so that what a thread reads again soon is still in its caches.
+    pub fn processor(arch: CpuArch, units: usize) -> Self {
+        let cost = HostCost { arch, threads: HOST_THREADS };
+        Self {
+            shared_bytes: cost.shared_bytes_per_block(),
+            kernels: KernelChoice::Interplay,
+            fusion: FusionLevel::Register,
+            sync: Some(SyncPolicy::IN_ORDER),
+            ..Self::new(units, Arc::new(cost), SyncCosts::of_processor(&arch))
+        }
+    }
+
     /// For a persistent program on this many units: the fastest dependencies, memory reused where that costs no time, nothing
     /// kept on chip, constants loaded before waits, kernels as they are.
-    pub fn new(units: usize) -> Self {
+    pub fn new(units: usize, cost: Arc<dyn KernelCost>, costs: SyncCosts) -> Self {
         Self {
+            cost,
             units,
             sync: None,
             tagging: Tagging::Factors,
             arena: ArenaPolicy::Fast,
-            costs: SyncCosts::default(),
+            costs,
             shared_bytes: 0,
             kernels: KernelChoice::Own,
             fusion: FusionLevel::Full,

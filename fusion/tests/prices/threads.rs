@@ -1,6 +1,7 @@
 use warpweave_fusion::cost::cpu::CpuArch;
 use warpweave_fusion::cost::host::HostCost;
 use warpweave_fusion::partition::search::{FusionLevel, partition};
+use warpweave_graph::pipeline::PreparedProgram;
 use warpweave_graph::program::text::parse;
 use warpweave_graph::text::Tensors;
 use warpweave_graph::views::{inline_views, place_concats};
@@ -14,8 +15,9 @@ fn templates(matrix: &str) -> Vec<&'static str> {
     );
     let program = parse(&text, &Tensors::new()).expect("a program");
     let (program, layouts) = place_concats(&inline_views(&program));
+    let prepared = PreparedProgram { program, layouts };
     let cost = HostCost { arch: CpuArch::avx2(), threads: 16 };
-    let groups = partition(&program, &layouts, &cost, FusionLevel::Register).groups;
+    let groups = partition(&prepared, &cost, FusionLevel::Register).groups;
     groups.iter().map(|group| group.kernel.rules().name()).collect()
 }
 

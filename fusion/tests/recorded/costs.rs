@@ -7,6 +7,7 @@ use warpweave_fusion::cost::timings::{Architecture, Machine, TimedKernel, Timing
 use warpweave_fusion::cost::{KernelCost, PricedKernel};
 use warpweave_fusion::partition::search::{FusionLevel, Partition, partition};
 use warpweave_graph::expr::{BinaryOp, ExprBuilder, Index, Reducer};
+use warpweave_graph::pipeline::PreparedProgram;
 use warpweave_graph::program::{ProgramBuilder, TensorProgram};
 use warpweave_graph::types::{ElementType, TensorType};
 use warpweave_graph::views::{inline_views, place_concats};
@@ -33,9 +34,10 @@ fn products() -> (TensorProgram, Partition) {
         outputs.push(program.compute(product, &[left, right]));
     }
     let (program, layouts) = place_concats(&inline_views(&program.finish(outputs)));
-    let partition = partition(&program, &layouts, &estimate(), FusionLevel::Register);
+    let prepared = PreparedProgram { program, layouts };
+    let partition = partition(&prepared, &estimate(), FusionLevel::Register);
     assert_eq!(partition.groups.len(), 2);
-    (program, partition)
+    (prepared.program, partition)
 }
 
 fn machine(architecture: &str, driver: u32) -> Machine {

@@ -1,6 +1,7 @@
 //! The search on tensor programs.
 
 use std::time::Instant;
+use warpweave_graph::pipeline::PreparedProgram;
 
 use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::cost::bound::BoundMode;
@@ -90,12 +91,13 @@ fn recurrence(steps: usize) -> TensorProgram {
 
 fn search(program: &TensorProgram) -> SearchReport {
     let (program, layouts) = place_concats(&inline_views(program));
+    let prepared = PreparedProgram { program, layouts };
     let cost = EstimatedCost { arch: GpuArch::h200() };
     let start = Instant::now();
-    let (partition, report) = partition_with_report(&program, &layouts, &cost, FusionLevel::Register);
+    let (partition, report) = partition_with_report(&prepared, &cost, FusionLevel::Register);
     eprintln!(
         "{} statements: {:?}, {} groups, {} sets, {} structures, {:.1} % hits, {:.1} µs for {:.1} merging neighbours",
-        program.statements.len(),
+        prepared.program.statements.len(),
         start.elapsed(),
         partition.groups.len(),
         report.sets,
@@ -105,7 +107,7 @@ fn search(program: &TensorProgram) -> SearchReport {
         report.greedy_microseconds
     );
     let placed: usize = partition.groups.iter().map(|group| group.statements.len()).sum();
-    assert_eq!(placed, program.statements.len());
+    assert_eq!(placed, prepared.program.statements.len());
     let total: f64 = partition.groups.iter().map(|group| group.microseconds).sum();
     assert!((total - report.microseconds).abs() < 1e-6 * total, "equal structures have equal costs");
     assert!(report.microseconds <= report.greedy_microseconds);

@@ -58,7 +58,7 @@ e0 (t0, t1) -> t2: f32[4] = [a0<4] add(x0[a0], x1[a0])
 e1 (t0) -> t3: f32[4] = [a0<4] neg(x0[a0])
 output t3
 "#;
-    let (prepared, _) = warpweave_graph::pipeline::prepare(&read(text));
+    let prepared = warpweave_graph::pipeline::prepare(&read(text)).program;
     assert_eq!(print(&prepared), text);
     assert_eq!(prepared.live_out().count(), 2);
 }

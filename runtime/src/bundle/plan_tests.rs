@@ -1,13 +1,16 @@
 //! Damaged and hostile plans whose hashes are right: refused or sound, never a panic.
 
+use std::sync::Arc;
 use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::cost::estimate::EstimatedCost;
+use warpweave_fusion::cost::sync::SyncCosts;
 use warpweave_fusion::partition::search::{FusionLevel, partition};
 use warpweave_fusion::schedule::choice::parts::SegmentGroups;
 use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_graph::arena::Arena;
 use warpweave_graph::ops::matmul::MatMul;
 use warpweave_graph::ops::relu::Relu;
+use warpweave_graph::pipeline::PreparedProgram;
 use warpweave_graph::program::ProgramBuilder;
 use warpweave_graph::views::{inline_views, place_concats};
 use warpweave_graph::{ElementType, Tensor, TensorProgram, TensorType};
@@ -45,23 +48,16 @@ struct Case {
 /// One persistent program for the host, and segments of both kinds for a GPU.
 fn cases() -> [Case; 2] {
     let (program, layouts) = place_concats(&inline_views(&program()));
-    let cost = EstimatedCost { arch: GpuArch::h200() };
-    let partition = partition(&program, &layouts, &cost, FusionLevel::None);
-    let one = warpweave_fusion::schedule::choice::plan(&program, &layouts, &partition, &cost, UNITS);
+    let prepared = PreparedProgram { program, layouts };
+    let options = PlanOptions::new(UNITS, Arc::new(EstimatedCost { arch: GpuArch::h200() }), SyncCosts::h200());
+    let partition = partition(&prepared, &*options.cost, FusionLevel::None);
+    let one = warpweave_fusion::schedule::choice::plan(&prepared, &partition, &options).plan;
     let groups = partition.groups.len();
     let parts = [
         SegmentGroups { groups: 0..groups / 2, backend: Backend::CudaGraph },
         SegmentGroups { groups: groups / 2..groups, backend: Backend::Persistent },
     ];
-    let mixed = warpweave_fusion::schedule::choice::parts::plan_parts(
-        &program,
-        &layouts,
-        &partition,
-        &cost,
-        &PlanOptions::new(UNITS),
-        &parts,
-    )
-    .plan;
+    let mixed = warpweave_fusion::schedule::choice::parts::plan_parts(&prepared, &partition, &options, &parts).plan;
     let kernel = Binding { kernel: 0, operands: 0, keep: None, shared_operands: None };
     let bindings = mixed.operators().values().map(|_| kernel).collect();
     [case(BundleTarget::Host, one, Arena::new()), case(BundleTarget::Gpu(Target::Sm90a), mixed, bindings)]

@@ -10,7 +10,7 @@ use warpweave::fusion::cost::gpu::{GpuPrices, GpuProduct};
 use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::json::{self, Value};
 use warpweave::runtime::target::Target;
-use warpweave::{Build, DeviceArch, Model, read_arch, write_arch};
+use warpweave::{Build, DeviceArch, Model, compile, read_arch, write_arch};
 use warpweave_measure::bench::{Estimator, LowerBounds, profile};
 
 use crate::support::tool::{Folder, fail, model, succeed, tool};
@@ -38,9 +38,9 @@ fn constants_come_from_a_file() {
 /// to be.
 fn predicted(model: &str, target: BundleTarget, prices: Option<GpuPrices>) -> ([Option<f64>; 2], String) {
     let model = Model::import(Path::new(model), &ImportOptions::default()).expect("the model imports");
-    let mut build = Build::new(model, &mut |_| {});
+    let mut build = Build::new(model).expect("the passes are right");
     build.prices = prices;
-    let part = build.part(target, &mut |_| {}).expect("the model has a plan");
+    let part = compile(&build, target, None, &mut |_| {}).expect("the model has a plan");
     let estimator = match target {
         BundleTarget::Host => Estimator::Host,
         BundleTarget::Gpu(gpu) => Estimator::Gpu(build.prices(gpu)),

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use warpweave::compiler::CompileOptions;
 use warpweave::frontend::ImportOptions;
 use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::fusion::cost::estimate::EstimatedCost;
 use warpweave::fusion::cost::timings::{Machine, Version};
+use warpweave::fusion::partition::search::partition;
 use warpweave::fusion::partition::search::{FusionGroup, FusionLevel};
 use warpweave::runtime::target::Target;
 use warpweave::{Build, Model, OpenError, TimingsFile, TimingsFileError, architecture};
@@ -40,13 +40,13 @@ impl From<OpenError> for Failure {
 /// Writes made-up times of all kernels that `dlrm` may have on `target`.
 fn write_times(path: &Path, target: Target) {
     let model = Model::import(Path::new(&model("dlrm", "torchscript.onnx")), &ImportOptions::default());
-    let build = Build::new(model.expect("the model imports"), &mut |_| {});
+    let build = Build::new(model.expect("the model imports")).expect("the passes are right");
     let version = Version { major: 13, minor: 0 };
     let machine = Machine { architecture: architecture(target), driver: version, compiler: version };
     let mut file = TimingsFile::read_or_begin(path).expect("the file is new");
-    let partitions = [FusionLevel::Full, FusionLevel::None]
-        .map(|fusion| build.prepared().partition(&CompileOptions { fusion, ..CompileOptions::default() }));
     let estimate = EstimatedCost { arch: GpuArch::h200() };
+    let partitions =
+        [FusionLevel::Full, FusionLevel::None].map(|fusion| partition(build.prepared(), &estimate, fusion));
     let work = untimed(&build.prepared().program, &partitions, &estimate, &file.timings, &machine);
     let mut timings = file.timings.clone();
     let mut keep = |timings: &_| -> Result<(), Failure> {

@@ -6,16 +6,20 @@ use std::path::{Path, PathBuf};
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::lower::{LoweredProgram, lower};
 use warpweave::codegen::print::UnitSize;
-use warpweave::compiler::{CompileOptions, Prepared};
 use warpweave::frontend::{Constant, ImportError, ImportOptions, import_bytes, input_names, tensor};
+use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::counted;
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::{ElementType, Graph, Tensor, TensorProgram, passes};
 use warpweave::plan::verify::Verified;
+use warpweave::plan::verify::verify;
+use warpweave::prices::of_target;
 use warpweave::runtime::host::{HostSession, pack_weights};
 use warpweave::runtime::target::Target;
 use warpweave_tests::gates;
 use warpweave_tests::machine::Machine;
+use warpweave_tests::pipeline::{HostPlan, host_plan, plan_under};
 use warpweave_tests::program_text::read_back;
 
 /// What runs a case.
@@ -150,29 +154,28 @@ fn is_shape(at: usize, value: &Tensor) -> bool {
 }
 
 fn on_host(program: &TensorProgram, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
-    let prepared = Prepared::new(program);
-    read_back(program).and_then(|()| read_back(&prepared.program))?;
-    let (_, plan) = prepared.schedule(&CompileOptions::host()).map_err(|error| error.to_string())?;
-    let weights = pack_weights(&plan, |id| prepared.program.constant(id)).ok_or("a constant is missing")?;
+    let HostPlan { program: prepared, plan } = host_plan(program);
+    read_back(program).and_then(|()| read_back(&prepared))?;
+    let weights = pack_weights(&plan, |id| prepared.constant(id)).ok_or("a constant is missing")?;
     let mut session = HostSession::new(&plan, weights, 2).map_err(|error| error.to_string())?;
     session.run(inputs).map_err(|error| error.to_string())
 }
 
 fn on_emulator(program: &TensorProgram, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
     let (prepared, plan, lowered) = kernels(program)?;
-    let machine = Machine::with_plan(plan.plan(), &lowered, &prepared.program);
+    let machine = Machine::with_plan(plan.plan(), &lowered, &prepared);
     let (report, outputs) = machine.launch(inputs, &LaunchOptions::seeded(1));
     if report.is_clean() { Ok(outputs) } else { Err(report.to_string()) }
 }
 
 /// The kernels of a program. One of which nothing is left for a kernel has none.
-fn kernels(program: &TensorProgram) -> Result<(Prepared, Verified, LoweredProgram), String> {
-    let prepared = Prepared::new(program);
-    if prepared.program.statements.is_empty() {
+fn kernels(program: &TensorProgram) -> Result<(TensorProgram, Verified, LoweredProgram), String> {
+    let options = PlanOptions { units: 4, ..PlanOptions::gpu(&of_target(Target::Sm90a)) };
+    let (prepared, planned) = plan_under(program, FusionLevel::Full, &options);
+    if prepared.statements.is_empty() {
         return Err("nothing is left for a kernel".to_owned());
     }
-    let options = CompileOptions { units: 4, ..CompileOptions::default() };
-    let (_, plan) = prepared.schedule(&options).map_err(|error| error.to_string())?;
+    let plan = verify(planned.plan).map_err(|violations| format!("{violations:?}"))?;
     let lowered = lower(plan.plan()).map_err(|error| error.to_string())?;
     Ok((prepared, plan, lowered))
 }

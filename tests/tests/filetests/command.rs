@@ -31,7 +31,7 @@ use warpweave::plan::streams::prefetch::Prefetching;
 use crate::start::told;
 
 /// What a section shows.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub enum Command {
     /// The file's own level, printed again.
     Print,
@@ -69,7 +69,7 @@ pub struct Choices {
 }
 
 /// How a plan is made.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Planning {
     /// Its groups.
     pub choices: Choices,
@@ -144,7 +144,7 @@ impl<'l> Arguments<'l> {
     fn planning(&mut self) -> Result<Planning, String> {
         let choices = self.choices()?;
         let Some(units) = self.units.take() else { return Ok(Planning { choices, options: None }) };
-        let defaults = PlanOptions::new(units);
+        let defaults = warpweave_tests::pipeline::options(units);
         let options = PlanOptions {
             sync: self.take("sync", |name| named(SyncPolicy::ALL.map(|policy| (policy.name(), policy)), name))?,
             tagging: self.take("edges", |name| named(MARKINGS, name))?.unwrap_or(defaults.tagging),

@@ -6,11 +6,9 @@ use warpweave::fusion::cost::arch::GpuArch;
 use warpweave::fusion::cost::estimate::EstimatedCost;
 use warpweave::fusion::partition::search::{FusionGroup, Partition, partition};
 use warpweave::fusion::partition::text as partition_text;
-use warpweave::fusion::schedule::choice::plan_with;
-use warpweave::graph::arena::Arena;
-use warpweave::graph::pipeline::prepare;
-use warpweave::graph::program::layout::{Layout, layouts};
-use warpweave::graph::program::{TensorId, TensorProgram};
+use warpweave::fusion::schedule::choice::plan;
+use warpweave::graph::pipeline::{PreparedProgram, prepare};
+use warpweave::graph::program::TensorProgram;
 use warpweave::graph::{Graph, lower};
 use warpweave::plan::kernel::ScheduleParams;
 use warpweave::plan::plan::ExecutionPlan;
@@ -20,14 +18,6 @@ use warpweave_tests::program_text::read_back;
 
 use crate::command::{Choices, Planning};
 use crate::start::{Start, told};
-
-/// A program as it is partitioned.
-pub struct Prepared {
-    /// The program.
-    pub program: TensorProgram,
-    /// Where its tensors lie.
-    pub layouts: Arena<TensorId, Layout>,
-}
 
 impl Start {
     /// The graph.
@@ -51,24 +41,20 @@ impl Start {
     }
 
     /// The program after its passes.
-    pub fn prepared(&self) -> Result<Prepared, String> {
+    pub fn prepared(&self) -> Result<PreparedProgram, String> {
         let program = self.program()?;
-        let (program, layouts) = match self {
-            Self::Partition(..) => {
-                let layouts = layouts(&program);
-                (program, layouts)
-            }
+        let prepared = match self {
+            Self::Partition(..) => PreparedProgram::new(program),
             _ => prepare(&program),
         };
-        read_back(&program).map(|()| Prepared { program, layouts })
+        read_back(&prepared.program).map(|()| prepared)
     }
 
     /// The groups of the prepared program. Their text reads back.
-    pub fn partition(&self, prepared: &Prepared, choices: &Choices) -> Result<Partition, String> {
-        let Prepared { program, layouts } = prepared;
+    pub fn partition(&self, prepared: &PreparedProgram, choices: &Choices) -> Result<Partition, String> {
         let mut found = match self {
             Self::Partition(_, partition) => partition.clone(),
-            _ => partition(program, layouts, &cost(), choices.fusion),
+            _ => partition(prepared, &cost(), choices.fusion),
         };
         let mut unused = choices.params.clone();
         for group in &mut found.groups {
@@ -78,7 +64,7 @@ impl Start {
                 group.kernel = group.kernel.with_params(params.clone());
             }
         }
-        match (unused.first(), partition_text::parse(&found.to_string(), program)) {
+        match (unused.first(), partition_text::parse(&found.to_string(), &prepared.program)) {
             (Some(params), _) => Err(format!("no group takes {params}")),
             (None, Ok(read)) if read == found => Ok(found),
             (None, read) => Err(format!("{found}reads back as {read:?}")),
@@ -95,7 +81,7 @@ impl Start {
             (_, Some(options)) => {
                 let prepared = self.prepared()?;
                 let groups = self.partition(&prepared, &planning.choices)?;
-                let planned = plan_with(&prepared.program, &prepared.layouts, &groups, &cost(), options);
+                let planned = plan(&prepared, &groups, options);
                 if options.sync.is_some_and(|wanted| wanted != planned.sync) {
                     return Err(format!("the plan's dependencies are by {}", planned.sync.name()));
                 }

@@ -16,7 +16,7 @@ use warpweave::plan::template::Template;
 use warpweave::plan::template::contraction::shape::ContractionShape;
 use warpweave::plan::template::row::RowThreads;
 use warpweave::runtime::bundle::{self, BundleTarget, TargetContents};
-use warpweave::{Build, DeviceArch, Model, write_arch};
+use warpweave::{Build, DeviceArch, Model, compile, write_arch};
 use warpweave_tests::samples;
 
 /// Larger models are left out: most of their bytes are weights.
@@ -55,8 +55,8 @@ pub fn models() -> Vec<Vec<u8>> {
 /// A small model for the host, as a bundle.
 pub fn bundles() -> Vec<Vec<u8>> {
     let model = Model::import(&here("models/dlrm/torchscript.onnx"), &ImportOptions::default());
-    let build = Build::new(model.expect("the model is supported"), &mut |_| {});
-    let part = build.part(BundleTarget::Host, &mut |_| {}).expect("the model can be planned");
+    let build = Build::new(model.expect("the model is supported")).expect("the passes are right");
+    let part = compile(&build, BundleTarget::Host, None, &mut |_| {}).expect("the model can be planned");
     let contents = TargetContents { plan: part.plan, code: None };
     let path = here(&format!("../target/fuzz/corpus-{}.weave", std::process::id()));
     let contents = build.contents(BTreeMap::from([(BundleTarget::Host, contents)]));

@@ -263,7 +263,7 @@ fn is_priced(shape: Shape) {
         Some(kernel.params().clone())
     };
     assert!(compile_staged(&program, 132, choose).is_some());
-    let (program, layouts) = prepare(&program);
-    let at = |level| partition_with_report(&program, &layouts, &cost, level).1.microseconds;
+    let prepared = prepare(&program);
+    let at = |level| partition_with_report(&prepared, &cost, level).1.microseconds;
     assert!(at(FusionLevel::Full) <= at(FusionLevel::Register));
 }

@@ -20,7 +20,7 @@ use warpweave::plan::template::staged::padded::PaddedBody;
 use warpweave::plan::template::staged::phase;
 use warpweave::plan::template::staged::phase::Method;
 use warpweave_tests::machine::Machine;
-use warpweave_tests::pipeline::{Compiled, compile_chosen, compile_staged};
+use warpweave_tests::pipeline::{self, Compiled, compile_chosen, compile_staged};
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
@@ -99,7 +99,7 @@ fn check(case: Case, seen: &mut Seen) {
     loop {
         let more = Cell::new(false);
         // The bound counts values without tags.
-        let by_counters = PlanOptions { sync: Some(SyncPolicy::OPERATOR), ..PlanOptions::new(3) };
+        let by_counters = PlanOptions { sync: Some(SyncPolicy::OPERATOR), ..pipeline::options(3) };
         let compiled = compile_chosen(&program, FusionLevel::Register, &by_counters, |body| {
             let mut variants = variants::of(body);
             more.set(more.get() || number + STRIDE < variants.len());

@@ -14,7 +14,7 @@ use warpweave::graph::reference::evaluate;
 use warpweave::graph::{Tensor, TensorProgram};
 use warpweave::plan::plan::backend::{Backend, BackendChoice};
 use warpweave_tests::machine::{Machine, assert_close};
-use warpweave_tests::pipeline::{Compiled, compile_parts, compile_under};
+use warpweave_tests::pipeline::{self, Compiled, compile_parts, compile_under};
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::suite::{Suite, is_full};
 use warpweave_tests::{models, printed, samples};
@@ -49,7 +49,7 @@ pub fn add(suite: &mut Suite) {
 pub fn add_mixed(suite: &mut Suite) {
     for sample in samples::all() {
         suite.trial(format!("segments of {}", sample.name), move || {
-            let compiled = compile_parts(&sample.program, FusionLevel::None, &PlanOptions::new(MIXED_UNITS), thirds);
+            let compiled = compile_parts(&sample.program, FusionLevel::None, &pipeline::options(MIXED_UNITS), thirds);
             let (machine, inputs, expected) = check(&compiled, &sample.program, 1e-4);
             for epoch in [1, i32::MAX - 1] {
                 let outputs = try_launches(&machine, &inputs, epoch, 3, Duration::from_secs(60));
@@ -73,7 +73,7 @@ fn thirds(groups: usize) -> Vec<SegmentGroups> {
 }
 
 fn compiled(program: &TensorProgram) -> Compiled {
-    let options = PlanOptions { backend: BackendChoice::Only(Backend::CudaGraph), ..PlanOptions::new(UNITS) };
+    let options = PlanOptions { backend: BackendChoice::Only(Backend::CudaGraph), ..pipeline::options(UNITS) };
     compile_under(program, FusionLevel::Full, &options)
 }
 

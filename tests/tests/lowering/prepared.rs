@@ -45,7 +45,7 @@ fn check(case: &Case) {
     let mut sketch = Sketch::new(41);
     let outputs = (case.build)(&mut sketch);
     let program = sketch.finish(&outputs);
-    let (prepared, _) = prepare(&program);
+    let prepared = prepare(&program).program;
     assert_eq!(products(&prepared), (case.products, case.of_input), "{prepared}");
     let inputs = random::inputs(&mut Random::new(42), &program);
     let expected = evaluate(&program, &inputs);

@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use warpweave::codegen::print::UnitSize;
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::minifloat::{decode, encode};
 use warpweave::graph::ops::cast::element_number;
 use warpweave::graph::reference::evaluate;
@@ -13,7 +12,7 @@ use warpweave::graph::{ElementType, Tensor, TensorType, lower};
 use warpweave::runtime::target::Target;
 use warpweave_tests::gates;
 use warpweave_tests::machine::Machine;
-use warpweave_tests::pipeline::{Compiled, compile_under};
+use warpweave_tests::pipeline::{self, Compiled, compile_under};
 use warpweave_tests::suite::Suite;
 
 use crate::text::run_text;
@@ -37,7 +36,7 @@ pub fn add(suite: &mut Suite) {
 fn compiled(element: ElementType) -> (Compiled, [Tensor; 2]) {
     let (numbers, codes) = (numbers(element), codes(element));
     let graph = parse(&graph(element, numbers.ty(), codes.ty()), &Tensors::new()).expect("a graph");
-    (compile_under(&lower(&graph), FusionLevel::Full, &PlanOptions::new(UNITS)), [numbers, codes])
+    (compile_under(&lower(&graph), FusionLevel::Full, &pipeline::options(UNITS)), [numbers, codes])
 }
 
 /// Emulator and printed text compute what the reference does, to the bit.

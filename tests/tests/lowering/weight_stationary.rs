@@ -18,7 +18,7 @@ use warpweave::runtime::text::TextError;
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::gates;
 use warpweave_tests::machine::{Machine, assert_close};
-use warpweave_tests::pipeline::compile_under;
+use warpweave_tests::pipeline::{self, compile_under};
 use warpweave_tests::printed;
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::samples;
@@ -62,7 +62,7 @@ pub fn add(suite: &mut Suite) {
 }
 
 fn options(units: usize) -> PlanOptions {
-    PlanOptions { shared_bytes: 220 << 10, ..PlanOptions::new(units) }
+    PlanOptions { shared_bytes: 220 << 10, ..pipeline::options(units) }
 }
 
 /// `close` is how far text may be from the emulator.

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use warpweave::codegen::kernel_ir::Entry;
 use warpweave::codegen::print::UnitSize;
 use warpweave::codegen::print::{ENTRY_NAME, entry_names};
-use warpweave::compiler::{CompileOptions, compile};
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::choice::parts::SegmentGroups;
 use warpweave::fusion::schedule::options::PlanOptions;
@@ -15,7 +14,7 @@ use warpweave::plan::tables;
 use warpweave::plan::tables::node_name;
 use warpweave::plan::template::Template;
 use warpweave::runtime::target::Target;
-use warpweave_tests::pipeline::{compile_parts, compile_under};
+use warpweave_tests::pipeline::{self, compile_for, compile_parts, compile_under};
 use warpweave_tests::sketch::{Sketch, Window};
 use warpweave_tests::suite::{Suite, is_full};
 use warpweave_tests::{gates, models};
@@ -29,7 +28,7 @@ pub fn add(suite: &mut Suite) {
     for (target, models) in [(Target::Sm80, models::by_other_turns()), (Target::Sm90a, models::by_turns())] {
         for model in models {
             suite.trial(format!("{} as {target} code", model.name), move || {
-                let compiled = compile(&model.program(), &CompileOptions::default()).expect("the model compiles");
+                let compiled = compile_for(&model.program(), Target::Sm90a);
                 let [Segment::Persistent(_)] = compiled.plan.plan().segments.as_slice() else {
                     panic!("one persistent segment runs the whole model");
                 };
@@ -43,7 +42,8 @@ pub fn add(suite: &mut Suite) {
         for target in targets {
             let model = model.clone();
             suite.trial(format!("{} as {target} code of a graph", model.name), move || {
-                let options = PlanOptions { backend: BackendChoice::Only(Backend::CudaGraph), ..PlanOptions::new(132) };
+                let options =
+                    PlanOptions { backend: BackendChoice::Only(Backend::CudaGraph), ..pipeline::options(132) };
                 let compiled = compile_under(&model.program(), FusionLevel::Full, &options);
                 let (_, sass) = gates::judged(&compiled.lowered.program, UnitSize::default(), target);
                 // The wait for the node before, and the leave for the node after.
@@ -57,7 +57,7 @@ pub fn add(suite: &mut Suite) {
         suite.trial(format!("every kernel a unit of its own as {target} code"), move || {
             let model = models::all().into_iter().find(|model| model.name == "mobilenet_v2/dynamo");
             let program = model.expect("the model is there").program();
-            let compiled = compile(&program, &CompileOptions::default()).expect("the model compiles");
+            let compiled = compile_for(&program, Target::Sm90a);
             let program = &compiled.lowered.program;
             let units = gates::check(program, UnitSize { kernels: 1, ..UnitSize::default() }, target);
             let own_entry = usize::from(!matches!(program.entry, Entry::Nodes(_)));
@@ -77,7 +77,7 @@ fn mixed_code() {
         let part = |groups, backend| SegmentGroups { groups, backend };
         vec![part(first, Backend::CudaGraph), part(second, Backend::Persistent)]
     };
-    let compiled = compile_parts(&model.program(), FusionLevel::Full, &PlanOptions::new(132), halves);
+    let compiled = compile_parts(&model.program(), FusionLevel::Full, &pipeline::options(132), halves);
     let program = &compiled.lowered.program;
     let names = entry_names(program);
     let nodes = tables::encode(compiled.plan.plan(), &compiled.lowered.bindings, Vec::new());
@@ -99,7 +99,7 @@ fn share_a_body() {
         })
         .collect();
     let program = sketch.finish(&outputs);
-    let compiled = compile(&program, &CompileOptions::default()).expect("the program compiles");
+    let compiled = compile_for(&program, Target::Sm90a);
     let operators = &compiled.plan.plan().persistent().operators;
     // A reduction in parts has one tile axis more, and a second rOperator that sums them, in a loop that is written out.
     let kind = |operator: &ROperator| {

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use warpweave::compiler::{CompileOptions, compile};
 use warpweave::graph::expr::{BinaryOp, Reducer, UnaryOp};
 use warpweave::graph::program::TensorId;
 use warpweave::graph::program::text as programs;
@@ -13,6 +12,7 @@ use warpweave::graph::{Tensor, TensorProgram};
 use warpweave::plan::plan::RTask;
 use warpweave::runtime::host::{HostSession, pack_weights};
 use warpweave_tests::machine::assert_close;
+use warpweave_tests::pipeline::host_plan;
 use warpweave_tests::random::Random;
 use warpweave_tests::sketch::{Sketch, Window};
 use warpweave_tests::suite::Suite;
@@ -31,7 +31,7 @@ pub fn add(suite: &mut Suite) {
 }
 
 fn runs_its_plan(program: &TensorProgram) {
-    let compiled = compile(program, &CompileOptions::host()).expect("the model compiles");
+    let compiled = host_plan(program);
     let weights = pack_weights(&compiled.plan, |id| compiled.program.constant(id)).expect("constants are there");
     let inputs = random::indices(&mut Random::new(5), program);
     let mut results = Vec::new();
@@ -69,7 +69,7 @@ fn threads_with_work() {
     for (statement, working) in WORK {
         let text = format!("program\nt0: f32[4] = input 0\n{statement}\noutput t1 \"y\"\n");
         let program = programs::parse(&text, &Tensors::new()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let compiled = compile(&program, &CompileOptions::host()).expect("the statement compiles");
+        let compiled = host_plan(&program);
         let mut session = HostSession::new(&compiled.plan, Vec::new().into(), 4).expect("the plan folds");
         let inputs = random::inputs(&mut Random::new(29), &program);
         let found = session.run_traced(&inputs, None).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -104,7 +104,7 @@ fn gathers() {
                      e0 (t0, t1) -> t2: {element}[{shape}] = {expr}\noutput t2 \"y\"\n"
                 );
                 let program = programs::parse(&text, &Tensors::new()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-                let compiled = compile(&program, &CompileOptions::host()).expect("the gather compiles");
+                let compiled = host_plan(&program);
                 let mut session = HostSession::new(&compiled.plan, Vec::new().into(), 2).expect("the plan folds");
                 let random = &mut Random::new(11);
                 let below = if index == "u8" { 0 } else { 20 };
@@ -137,7 +137,7 @@ fn few_columns() {
                  [a0<{rows}, a1<{columns}] sum[a2<24] mul(x0[a0, a2], x1[a2, a1]) then {after}\noutput t4 \"y\"\n"
             );
             let program = programs::parse(&text, &Tensors::new()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-            let compiled = compile(&program, &CompileOptions::host()).expect("the product compiles");
+            let compiled = host_plan(&program);
             let mut session = HostSession::new(&compiled.plan, Vec::new().into(), 2).expect("the plan folds");
             let inputs = random::inputs(&mut Random::new(23), &program);
             let found = session.run(&inputs).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -148,7 +148,7 @@ fn few_columns() {
 
 fn resnet() {
     let (program, input) = resnet_50();
-    let compiled = compile(&program, &CompileOptions::host()).expect("the network compiles");
+    let compiled = host_plan(&program);
     let weights = pack_weights(&compiled.plan, |id| compiled.program.constant(id)).expect("constants are there");
     let mut session = HostSession::new(&compiled.plan, weights, 2).expect("the plan folds");
     let inputs = [random::tensor(&mut Random::new(7), &program.tensors[input].ty)];
@@ -175,7 +175,7 @@ fn root_mean_square() {
     let program = sketch.finish(&[result]);
     let inputs = random::inputs(&mut Random::new(3), &program);
     let expected = evaluate(&program, &inputs).expect("the program has a value");
-    let compiled = compile(&program, &CompileOptions::host()).expect("the program compiles");
+    let compiled = host_plan(&program);
     let weights = pack_weights(&compiled.plan, |id| compiled.program.constant(id)).expect("constants are there");
     let mut session = HostSession::new(&compiled.plan, weights, 2).expect("the plan folds");
     assert_close(&session.run(&inputs).expect("the plan runs"), &expected, 1e-5);

@@ -11,9 +11,9 @@ use warpweave_tests::suite::Suite;
 pub fn add(suite: &mut Suite) {
     for model in models::by_turns() {
         suite.trial(format!("{} is searched as well as merged", model.name), move || {
-            let (program, layouts) = prepare(&model.program());
+            let prepared = prepare(&model.program());
             let cost = EstimatedCost { arch: GpuArch::h200() };
-            let (_, report) = partition_with_report(&program, &layouts, &cost, FusionLevel::Register);
+            let (_, report) = partition_with_report(&prepared, &cost, FusionLevel::Register);
             assert!(report.microseconds <= report.greedy_microseconds, "{report:?}");
             assert!(report.greedy_microseconds <= report.unfused_microseconds, "{report:?}");
         });

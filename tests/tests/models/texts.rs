@@ -17,12 +17,12 @@ pub fn add(suite: &mut Suite) {
         let other = model.clone();
         suite.trial(format!("{name} reads back from the text of its program"), move || {
             let program = model.program();
-            let read = read_back(&program).and_then(|()| read_back(&prepare(&program).0));
+            let read = read_back(&program).and_then(|()| read_back(&prepare(&program).program));
             read.unwrap_or_else(|reason| panic!("{reason}"));
         });
         suite.trial(format!("{name} keeps the nodes that its statements come from"), move || {
             let program = other.program();
-            let (prepared, _) = prepare(&program);
+            let prepared = prepare(&program).program;
             assert!(!nodes(&program).is_empty());
             assert_eq!(nodes(&prepared), nodes(&program));
             assert!(prepared.statements.ids().all(|statement| !prepared.origins(statement).is_empty()));

@@ -7,7 +7,6 @@ use warpweave::codegen::kernel_ir::text;
 use warpweave::codegen::print::UnitSize;
 use warpweave::codegen::trace::{TraceClock, TraceLayout, traced};
 use warpweave::codegen::verify;
-use warpweave::compiler::{CompileOptions, compile};
 use warpweave::explain::Clock;
 use warpweave::fusion::schedule::simulation::Event;
 use warpweave::plan::plan::{Instruction, RTask};
@@ -18,6 +17,7 @@ use warpweave::runtime::session::Device;
 use warpweave::runtime::target::Target;
 use warpweave::{OpenOptions, Source, open, random_inputs};
 use warpweave_measure::profile::{Profile, profile, profile_by};
+use warpweave_tests::pipeline::compile_for;
 use warpweave_tests::suite::{Suite, is_full};
 use warpweave_tests::{gates, models};
 
@@ -149,7 +149,7 @@ fn wait_end(events: &[Event], at: usize) -> f64 {
 /// A traced program is well-formed, its text parses back, NVRTC takes it for both architectures and its code passes the
 /// gates. Without the trace it is the program that it was.
 fn check_code(model: &models::Model) {
-    let compiled = compile(&model.program(), &CompileOptions::default()).expect("the model compiles");
+    let compiled = compile_for(&model.program(), Target::Sm90a);
     let (plan, lowered) = (compiled.plan.plan(), &compiled.lowered);
     let tables = tables::encode(plan, &lowered.bindings, lowered.operands.clone());
     let layout = TraceLayout::behind(plan.memory.arena_bytes, &tables).expect("the arena is small");

@@ -12,7 +12,7 @@ use warpweave::plan::plan::{BufferSpace, EdgeKind, ExecutionPlan, GraphSegment, 
 use warpweave::plan::template::Template;
 use warpweave::plan::verify::verify;
 use warpweave_tests::machine::Machine;
-use warpweave_tests::pipeline::{Compiled, compile_under, plan_under};
+use warpweave_tests::pipeline::{self, Compiled, compile_under, plan_under};
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::samples::{self, Sample};
 use warpweave_tests::suite::{Suite, is_full};
@@ -39,7 +39,7 @@ pub fn add(suite: &mut Suite) {
 /// by what it was.
 fn check_orders(sample: &Sample, level: FusionLevel, arena: ArenaPolicy) {
     let backend = BackendChoice::Only(Backend::CudaGraph);
-    let compiled = compile_under(&sample.program, level, &PlanOptions { backend, arena, ..PlanOptions::new(4) });
+    let compiled = compile_under(&sample.program, level, &PlanOptions { backend, arena, ..pipeline::options(4) });
     let inputs = random::inputs(&mut Random::new(31), &sample.program);
     let expected = Machine::new(&compiled).run(&inputs, 0);
     let nodes = graph(compiled.plan.plan()).nodes.len();
@@ -65,7 +65,7 @@ fn check_orders(sample: &Sample, level: FusionLevel, arena: ArenaPolicy) {
 /// The chosen plan is the one that the figures with which it was chosen say is faster.
 fn check_choice(sample: &Sample) {
     let planned = |backend| {
-        let options = PlanOptions { backend, ..PlanOptions::new(132) };
+        let options = PlanOptions { backend, ..pipeline::options(132) };
         plan_under(&sample.program, FusionLevel::Full, &options).1
     };
     let costs = SyncCosts::h200();

@@ -1,10 +1,10 @@
 //! Models whose tensors are stored in 16 bits are partitioned and planned as those of singles, with half the bytes.
 
 use std::collections::BTreeSet;
+use warpweave::graph::pipeline::PreparedProgram;
 use warpweave::plan::kernel::{Kernel, ScheduleParams};
+use warpweave_tests::pipeline::options;
 
-use warpweave::fusion::cost::arch::GpuArch;
-use warpweave::fusion::cost::estimate::EstimatedCost;
 use warpweave::fusion::cost::traffic;
 use warpweave::fusion::partition::build::{Uses, build, build_staged};
 use warpweave::fusion::partition::search::{FusionGroup, FusionLevel, Partition, partition};
@@ -35,15 +35,15 @@ pub fn add_models(suite: &mut Suite) {
 
 #[track_caller]
 fn check(program: &TensorProgram, storage: ElementType) {
-    let (single, layouts) = prepare(program);
+    let PreparedProgram { program: single, layouts } = prepare(program);
     let half = stored_as(&single, storage);
     half.verify().unwrap_or_else(|error| panic!("{error}"));
-    let cost = EstimatedCost { arch: GpuArch::h200() };
-    let found = partition(&half, &layouts, &cost, FusionLevel::Full);
-    let plan = plan(&half, &layouts, &found, &cost, UNITS);
+    let (options, half) = (options(UNITS), PreparedProgram { program: half, layouts });
+    let found = partition(&half, &*options.cost, FusionLevel::Full);
+    let plan = plan(&half, &found, &options).plan;
     let plan = verify(plan).unwrap_or_else(|violations| panic!("the plan has {violations:?}"));
     check_buffers(&single, storage, &plan.plan().memory);
-    check_groups(&single, &half, &found);
+    check_groups(&single, &half.program, &found);
 }
 
 /// Tensors take half of what singles take, those with tags as much as ever; what they share takes no more than that.

@@ -18,7 +18,7 @@ use warpweave::plan::streams::fold::{Merging, fold};
 use warpweave::plan::streams::polls::Polls;
 use warpweave::plan::verify::verify;
 use warpweave_tests::machine::{Machine, assert_close};
-use warpweave_tests::pipeline::{compile_under, plan_chosen, plan_under};
+use warpweave_tests::pipeline::{self, compile_under, plan_chosen, plan_under};
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
@@ -68,10 +68,10 @@ pub fn add_branches(suite: &mut Suite) {
             let program = beside(branches);
             check_interplay(&program);
             let cost = EstimatedCost { arch: GpuArch::h200() };
-            let (prepared, _) = prepare(&program);
+            let prepared = prepare(&program).program;
             let alone = |body: &Arc<GroupBody>| cost.best(&prepared, body).map(|best| best.kernel.params().clone());
             let [own, chosen] = [KernelChoice::Own, KernelChoice::Interplay].map(|kernels| {
-                let options = PlanOptions { kernels, arena: ArenaPolicy::Separate, ..PlanOptions::new(WIDE) };
+                let options = PlanOptions { kernels, arena: ArenaPolicy::Separate, ..pipeline::options(WIDE) };
                 makespan_of(&plan_chosen(&program, FusionLevel::Register, &options, alone).1, &options)
             });
             assert!(chosen < own, "{branches} branches take {chosen} by interplay, {own} each as fast as alone");
@@ -93,19 +93,19 @@ fn beside(branches: usize) -> TensorProgram {
 
 fn all_options(units: usize) -> impl Iterator<Item = PlanOptions> {
     let with = move |sync| {
-        ArenaPolicy::ALL.map(move |arena| PlanOptions { sync: Some(sync), arena, ..PlanOptions::new(units) })
+        ArenaPolicy::ALL.map(move |arena| PlanOptions { sync: Some(sync), arena, ..pipeline::options(units) })
     };
-    let by_interplay = PlanOptions { kernels: KernelChoice::Interplay, ..PlanOptions::new(units) };
+    let by_interplay = PlanOptions { kernels: KernelChoice::Interplay, ..pipeline::options(units) };
     SyncPolicy::ALL.into_iter().flat_map(with).chain([by_interplay])
 }
 
 fn planned(program: &TensorProgram, change: impl Fn(PlanOptions) -> PlanOptions) -> Planned {
-    plan_under(program, FusionLevel::Register, &change(PlanOptions::new(WIDE))).1
+    plan_under(program, FusionLevel::Register, &change(pipeline::options(WIDE))).1
 }
 
 /// The default is at least as fast as every policy, by the simulator that chooses it; waits are only ever removed.
 fn check_times(program: &TensorProgram) {
-    let costs = PlanOptions::new(WIDE).costs;
+    let costs = pipeline::options(WIDE).costs;
     let with = |sync| planned(program, move |options| PlanOptions { sync, arena: ArenaPolicy::Separate, ..options });
     let default = with(None);
     let polls = Polls::of(default.plan.persistent(), &default.plan.memory);

@@ -12,7 +12,7 @@ use warpweave::graph::reference::evaluate;
 use warpweave::graph::{Tensor, TensorProgram};
 use warpweave::plan::plan::{ExecutionPlan, Instruction, Segment};
 use warpweave_tests::machine::{Machine, assert_close};
-use warpweave_tests::pipeline::{Compiled, compile, compile_under};
+use warpweave_tests::pipeline::{self, Compiled, compile, compile_under};
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::suite::{Suite, is_full};
 use warpweave_tests::{models, samples};
@@ -35,7 +35,7 @@ pub fn add(suite: &mut Suite) {
                 let inputs = random::inputs(&mut Random::new(5), &program);
                 check_plan(&compiled, &inputs);
                 // Waits for whole operators order rTasks of different units in which every warp reads.
-                let options = PlanOptions { sync: Some(SyncPolicy::OPERATOR), ..PlanOptions::new(UNITS) };
+                let options = PlanOptions { sync: Some(SyncPolicy::OPERATOR), ..pipeline::options(UNITS) };
                 check_program(&compile_under(&program, level, &options), &inputs);
             });
         }

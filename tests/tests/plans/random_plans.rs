@@ -18,7 +18,7 @@ use warpweave::plan::template::contraction::operand_staging::stages_operands;
 use warpweave::plan::verify::verify;
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};
-use warpweave_tests::pipeline::{Compiled, compile_under};
+use warpweave_tests::pipeline::{self, Compiled, compile_under};
 use warpweave_tests::printed;
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::sketch::Sketch;
@@ -82,7 +82,7 @@ fn check(recipe: &Recipe) -> usize {
     let program = program(recipe);
     let inputs = random::inputs(&mut Random::new(recipe.rows as u64), &program);
     let expected = evaluate(&program, &inputs);
-    let plain = PlanOptions::new(recipe.units);
+    let plain = pipeline::options(recipe.units);
     // Whatever can be polled is.
     let dear = SyncCosts { drain: Constant { value: 20.0, ..plain.costs.drain }, ..plain.costs };
     let mut polling = 0;
@@ -92,7 +92,7 @@ fn check(recipe: &Recipe) -> usize {
         (FusionLevel::Register, dear),
         (FusionLevel::Full, plain.costs),
     ] {
-        let compiled = compile_under(&program, level, &PlanOptions { costs, ..plain });
+        let compiled = compile_under(&program, level, &PlanOptions { costs, ..plain.clone() });
         let operators = &compiled.plan.plan().persistent().operators;
         polling += usize::from(operators.values().any(|operator| stages_operands(&operator.kernel)));
         printed::check(&compiled);

@@ -11,7 +11,7 @@ use warpweave::plan::template::Template;
 use warpweave::plan::verify::verify;
 use warpweave_tests::evaluate::evaluate;
 use warpweave_tests::machine::{Machine, assert_close};
-use warpweave_tests::pipeline::{Compiled, compile_under};
+use warpweave_tests::pipeline::{self, Compiled, compile_under};
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::samples;
 use warpweave_tests::suite::Suite;
@@ -25,7 +25,7 @@ const FOLDED: [usize; 2] = [3, 1];
 pub fn add(suite: &mut Suite) {
     suite.trial("constants on chip", || {
         let program = samples::recurrence();
-        let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(UNITS) };
+        let options = PlanOptions { shared_bytes: 1 << 17, ..pipeline::options(UNITS) };
         let compiled = compile_under(&program, FusionLevel::Register, &options);
         let segment = compiled.plan.plan().persistent();
         let is_kept = |template: Template| template == Template::WeightStationary;
@@ -45,7 +45,7 @@ pub fn add(suite: &mut Suite) {
         assert!(!report.is_clean(), "constants that were never brought are reported");
     });
     suite.trial("constants on chip one after the other", || {
-        let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(UNITS) };
+        let options = PlanOptions { shared_bytes: 1 << 17, ..pipeline::options(UNITS) };
         let compiled = compile_under(&samples::turning_recurrence(), FusionLevel::Register, &options);
         let keeps = keeps(compiled.plan.plan().persistent());
         assert_eq!(keeps.iter().max(), Some(&2), "both layers have units in common, which bring what each keeps once");

@@ -6,7 +6,7 @@ use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::fusion::schedule::policy::SyncPolicy;
 use warpweave::plan::verify::verify;
-use warpweave_tests::pipeline::plan_under;
+use warpweave_tests::pipeline::{self, plan_under};
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::{Suite, is_full};
 
@@ -37,7 +37,7 @@ fn plan(layers: usize) -> (warpweave::fusion::schedule::options::Planned, Durati
     }
     let program = sketch.finish(&[value]);
     let start = Instant::now();
-    let options = PlanOptions { sync: Some(SyncPolicy::TILE), ..PlanOptions::new(132) };
+    let options = PlanOptions { sync: Some(SyncPolicy::TILE), ..pipeline::options(132) };
     let (_, planned) = plan_under(&program, FusionLevel::Register, &options);
     (planned, start.elapsed())
 }

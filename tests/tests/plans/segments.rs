@@ -25,7 +25,7 @@ use warpweave::runtime::host::{HostSession, pack_weights};
 use warpweave::runtime::session_memory::SessionMemory;
 use warpweave::runtime::text::{TextError, TextLaunch, TextProgram};
 use warpweave_tests::machine::{Machine, assert_close};
-use warpweave_tests::pipeline::{Compiled, compile_parts, compile_under, plan_under};
+use warpweave_tests::pipeline::{self, Compiled, compile_parts, compile_under, plan_under};
 use warpweave_tests::printed;
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::samples::{self, Sample};
@@ -51,7 +51,7 @@ pub fn add(suite: &mut Suite) {
         suite.trial(format!("segments: {}", sample.name), move || check(&sample));
     }
     suite.trial("segments: tagged values and constants on chip", || {
-        let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(7) };
+        let options = PlanOptions { shared_bytes: 1 << 17, ..pipeline::options(7) };
         let compiled = compile_parts(&samples::recurrence(), FusionLevel::Register, &options, around_a_node);
         let tensors = &compiled.plan.plan().memory.tensors;
         assert!(tensors.values().any(|tensor| tensor.edge == EdgeKind::Tagged), "something is polled");
@@ -85,7 +85,7 @@ fn parts(groups: usize, sequence: &[Backend]) -> Vec<SegmentGroups> {
 fn check(sample: &Sample) {
     for arena in [ArenaPolicy::Small, ArenaPolicy::Fast] {
         for sequence in SEQUENCES {
-            let options = PlanOptions { arena, ..PlanOptions::new(UNITS) };
+            let options = PlanOptions { arena, ..pipeline::options(UNITS) };
             let compiled =
                 compile_parts(&sample.program, FusionLevel::None, &options, |groups| parts(groups, sequence));
             check_runs(&compiled);
@@ -135,7 +135,7 @@ fn check_abort(machine: &Machine, inputs: &[Tensor], expected: &[Tensor]) {
 /// After a wait that gives up no further segment computes from what is not there: what it writes stays as it was.
 fn check_rest(sequence: &'static [Backend]) {
     const UNTOUCHED: u8 = 0xa5;
-    let options = PlanOptions::new(UNITS);
+    let options = pipeline::options(UNITS);
     let compiled =
         compile_parts(&branches_and_a_chain(), FusionLevel::None, &options, |groups| parts(groups, sequence));
     let machine = Machine::new(&compiled);
@@ -219,7 +219,7 @@ fn check_choice() {
     // Waits are dear, and so are nodes: the chain is faster as kernels, the branches are not.
     costs.exchange.value = [(2, 0.6), (4, 4.0), (8, 4.0), (64, 4.0), (132, 4.0)];
     costs.graph_node.value = 2.5;
-    let options = PlanOptions { backend: BackendChoice::Auto, costs, ..PlanOptions::new(8) };
+    let options = PlanOptions { backend: BackendChoice::Auto, costs, ..pipeline::options(8) };
     let (_, planned) = plan_under(&program, FusionLevel::None, &options);
     let BackendReason::Mixed { mixed_nanoseconds, persistent_nanoseconds, cuda_graph_nanoseconds, segments } =
         &planned.reason
@@ -264,7 +264,7 @@ fn base() -> ExecutionPlan {
         sketch.binary(BinaryOp::Add, squashed, turned)
     });
     let program = sketch.finish(&[value]);
-    let options = PlanOptions { arena: ArenaPolicy::Small, ..PlanOptions::new(2) };
+    let options = PlanOptions { arena: ArenaPolicy::Small, ..pipeline::options(2) };
     let sequence = [Backend::CudaGraph, Backend::Persistent, Backend::CudaGraph];
     let compiled = compile_parts(&program, FusionLevel::None, &options, |groups| parts(groups, &sequence));
     compiled.plan.plan().clone()

@@ -20,7 +20,7 @@ use warpweave::plan::verify::violation::Violation;
 use warpweave::runtime::bundle::TargetPlan;
 use warpweave::runtime::session::{DEFAULT_KERNEL_TARGET, Device, Kernels, open_kernels, pack_program};
 use warpweave_tests::machine::{Machine, assert_close};
-use warpweave_tests::pipeline::{Compiled, compile_parts, compile_under};
+use warpweave_tests::pipeline::{self, Compiled, compile_parts, compile_under};
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
@@ -35,7 +35,7 @@ pub fn add(suite: &mut Suite) {
     for level in [FusionLevel::None, FusionLevel::Register, FusionLevel::Full] {
         for arena in ArenaPolicy::ALL {
             suite.trial(format!("states: {level} level, {} arena", arena.name()), move || {
-                let options = PlanOptions { arena, ..PlanOptions::new(UNITS) };
+                let options = PlanOptions { arena, ..pipeline::options(UNITS) };
                 check_launches(&compile_under(&step(), level, &options));
             });
         }
@@ -45,7 +45,7 @@ pub fn add(suite: &mut Suite) {
             let part = |range, backend| SegmentGroups { groups: range, backend };
             vec![part(0..groups / 2, Backend::CudaGraph), part(groups / 2..groups, Backend::Persistent)]
         };
-        let compiled = compile_parts(&step(), FusionLevel::None, &PlanOptions::new(UNITS), halves);
+        let compiled = compile_parts(&step(), FusionLevel::None, &pipeline::options(UNITS), halves);
         assert_eq!(compiled.plan.plan().segments.len(), 2);
         check_launches(&compiled);
     });
@@ -55,7 +55,7 @@ pub fn add(suite: &mut Suite) {
     suite.trial("states: verifier and closure", || {
         let mut tally = Tally::default();
         for arena in ArenaPolicy::ALL {
-            let options = PlanOptions { arena, ..PlanOptions::new(UNITS) };
+            let options = PlanOptions { arena, ..pipeline::options(UNITS) };
             check_all(compile_under(&step(), FusionLevel::None, &options).plan.plan(), |_| 40, &mut tally);
         }
         assert!(tally.total() > 0);
@@ -114,7 +114,7 @@ fn check_launches(compiled: &Compiled) {
 /// other launch is right by itself.
 fn check_session(device: Device) {
     let Compiled { mut program, plan, lowered } =
-        compile_under(&step(), FusionLevel::Register, &PlanOptions::new(UNITS));
+        compile_under(&step(), FusionLevel::Register, &pipeline::options(UNITS));
     let memory = &plan.plan().memory;
     assert_eq!(memory.state_moves(), [], "what only moves has a tensor of its own, too");
     let exchanged = plan.exchanged().expect("all are exchanged");
@@ -160,7 +160,7 @@ fn launched(program: &mut TensorProgram, inputs: &[Tensor]) -> Vec<Tensor> {
 }
 
 fn check_violations() {
-    let plan = || compile_under(&step(), FusionLevel::None, &PlanOptions::new(UNITS)).plan.plan().clone();
+    let plan = || compile_under(&step(), FusionLevel::None, &pipeline::options(UNITS)).plan.plan().clone();
     let refused = |what: &str, change: &dyn Fn(&mut ExecutionPlan), expected: fn(&Violation) -> bool| {
         let mut changed = plan();
         change(&mut changed);

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use warpweave::compiler::{CompileOptions, compile};
 use warpweave::graph::TensorProgram;
 use warpweave::runtime::host::{Delays, HostSession, pack_weights};
+use warpweave_tests::pipeline::host_plan;
 use warpweave_tests::random::Random;
 use warpweave_tests::suite::{Suite, is_full};
 use warpweave_tests::{models, random};
@@ -21,7 +21,7 @@ pub fn add(suite: &mut Suite) {
 
 fn check(program: &TensorProgram) {
     let runs = if is_full() { 1000 } else { 10 };
-    let compiled = compile(program, &CompileOptions::host()).expect("the model compiles");
+    let compiled = host_plan(program);
     let weights = pack_weights(&compiled.plan, |id| compiled.program.constant(id)).expect("constants are there");
     let inputs = random::indices(&mut Random::new(23), program);
     let mut session = HostSession::new(&compiled.plan, weights, THREADS).expect("the plan folds");

@@ -20,9 +20,9 @@ use warpweave::plan::verify::verify;
 use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::host::{HostSession, pack_weights};
 use warpweave::runtime::target::Target;
-use warpweave::{Build, Model};
+use warpweave::{Build, Model, compile};
 use warpweave_tests::machine::{Machine, assert_close};
-use warpweave_tests::pipeline::{Compiled, compile_chosen, compile_under};
+use warpweave_tests::pipeline::{self, Compiled, compile_chosen, compile_under};
 use warpweave_tests::printed;
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::samples;
@@ -92,9 +92,10 @@ pub fn add(suite: &mut Suite) {
     suite.trial("tagged: calls of several rTasks", || check_calls(&compiled(&lower(&stack(Form::Nodes)), 16)));
     suite.trial("tagged: in bundles", || {
         let model = Model::from_graph(&stack(Form::Nodes)).unwrap_or_else(|error| panic!("{error}"));
-        let build = Build::new(model, &mut |_| {});
+        let build = Build::new(model).expect("the passes are right");
         for target in [Target::Sm80, Target::Sm90a] {
-            let part = build.part(BundleTarget::Gpu(target), &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
+            let part =
+                compile(&build, BundleTarget::Gpu(target), None, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
             assert!(part.plan.plan.evidence().polls > 0, "{target} polls");
         }
     });
@@ -121,7 +122,7 @@ fn stack(form: Form) -> Graph {
 /// The program on these units with constants on chip, which exchanges something by tagged values.
 #[track_caller]
 fn compiled(program: &TensorProgram, units: usize) -> Compiled {
-    let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(units) };
+    let options = PlanOptions { shared_bytes: 1 << 17, ..pipeline::options(units) };
     check_polled(compile_under(program, FusionLevel::Register, &options))
 }
 
@@ -133,7 +134,7 @@ fn in_parts(program: &TensorProgram, units: usize) -> Compiled {
         let in_parts = candidates(body).into_iter().find(|kernel| kernel.parts() == PARTS);
         in_parts.map(|kernel| kernel.params().clone())
     };
-    let mut options = PlanOptions::new(units);
+    let mut options = pipeline::options(units);
     options.costs.exchange.value.iter_mut().for_each(|(_, microseconds)| *microseconds *= 10.0);
     check_polled(compile_chosen(program, FusionLevel::Register, &options, parted))
 }

@@ -9,7 +9,7 @@ use warpweave::graph::{TensorProgram, lower};
 use warpweave::models::{BuildOptions, Form, Scale, all, build};
 use warpweave::plan::plan::ExecutionPlan;
 use warpweave_tests::models;
-use warpweave_tests::pipeline::plan_under;
+use warpweave_tests::pipeline::{self, plan_under};
 use warpweave_tests::suite::{Suite, is_full};
 
 use crate::agreement::{Tally, check_all};
@@ -34,7 +34,7 @@ fn check() {
     let mut plans: Vec<(String, ExecutionPlan)> = Vec::new();
     for (name, program) in programs() {
         for units in UNITS {
-            let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(units) };
+            let options = PlanOptions { shared_bytes: 1 << 17, ..pipeline::options(units) };
             let (_, planned) = plan_under(&program, FusionLevel::Full, &options);
             plans.push((format!("{name} on {units}"), planned.plan));
         }

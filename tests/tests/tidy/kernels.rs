@@ -8,7 +8,7 @@ use syn::{Fields, File, ImplItemFn, ItemFn, ItemStruct, Signature, TraitItemFn, 
 use super::rust_files;
 
 /// Crates whose functions take kernels.
-const FOLDERS: [&str; 6] = ["fusion/src", "fusion/plan/src", "codegen/src", "runtime/src", "src", "benches"];
+const FOLDERS: [&str; 6] = ["fusion/src", "fusion/plan/src", "codegen/src", "runtime/src", "compiler", "benches"];
 /// Where kernels are made of the two, and where that is checked.
 const HOMES: [&str; 2] = ["fusion/plan/src/kernel", "fusion/plan/src/verify"];
 /// Most places there that hold both.

@@ -1,6 +1,7 @@
 //! The rules of the house: who depends on whom, where packages live, what files may hold, and which import one another.
 
 mod circles;
+mod compiling;
 mod crates;
 mod files;
 mod folders;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     suite.trial("few files import one another in a circle", circles::check);
     suite.trial("circles are found", circles::check_rule);
     suite.trial("folders are small", folders::check);
+    suite.trial("bundles are compiled in one way", compiling::check);
     suite.trial("few files know the templates", templates::check);
     suite.trial("a body and its parameters are a kernel", kernels::check);
     suite.trial("bodies beside parameters are found", kernels::check_rule);

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{collect, root};
 
 /// What makes the constants of one device, whatever is used.
-const CHOSEN: [&str; 13] = [
+const CHOSEN: [&str; 11] = [
     "GpuArch::v100(",
     "GpuArch::rtx_2080(",
     "GpuArch::a100",
@@ -14,23 +14,13 @@ const CHOSEN: [&str; 13] = [
     "SyncCosts::a100(",
     "SyncCosts::h100(",
     "SyncCosts::h200(",
-    "SyncCosts::default(",
     "MachineModel::h200(",
     "CpuArch::avx2(",
     "GpuProduct::",
-    "CompileOptions::default(",
 ];
 
 /// Where constants are at home, and the file that chooses among them.
 const HOMES: [&str; 3] = ["fusion/src/cost", "runtime/src/sass/machine.rs", "compiler/src/prices.rs"];
-
-/// What may choose constants that no prediction follows from: the options of a plan begin with costs that callers replace, and litmus
-/// programs are what they are on any device.
-const OTHERS: [(&str, &str); 3] = [
-    ("fusion/src/schedule/options.rs", "SyncCosts::default("),
-    ("fusion/src/schedule/choice/mod.rs", "PlanOptions::new("),
-    ("compiler/measure/src/litmus/mod.rs", "CompileOptions::default("),
-];
 
 /// Fails where code outside of the selector takes a device's built-in constants.
 pub fn check() {
@@ -48,9 +38,8 @@ pub fn check() {
             chosen += found.len();
             continue;
         }
-        let is_other = |what: &&str| OTHERS.contains(&(&*path.to_string_lossy(), *what));
-        let wrong = found.into_iter().filter(|what| !is_other(what));
-        complaints.extend(wrong.map(|what| format!("{}: {what}…) is no device's that is used", path.display())));
+        complaints
+            .extend(found.into_iter().map(|what| format!("{}: {what}…) is no device's that is used", path.display())));
     }
     assert!(chosen >= 8, "the selector takes the constants: {chosen}");
     assert!(complaints.is_empty(), "ask `prices` for constants: {complaints:#?}");
@@ -59,23 +48,12 @@ pub fn check() {
 /// The rule finds what it is for.
 pub fn check_rule() {
     assert_eq!(found("let arch = GpuArch::h200();"), ["GpuArch::h200("]);
-    assert_eq!(found("CompileOptions { units, ..CompileOptions::default() }"), ["CompileOptions::default("]);
-    assert_eq!(found("PlanOptions::new(units)"), ["PlanOptions::new("]);
-    assert_eq!(found("PlanOptions { costs: prices.sync, ..PlanOptions::new(units) }"), [] as [&str; 0]);
     assert_eq!(found("prices::of_target(target).arch"), [] as [&str; 0]);
 }
 
-/// What a text takes of constants; a plan's options without costs of their own take some.
+/// The constants of one device that a text takes.
 fn found(text: &str) -> Vec<&'static str> {
-    const PLAN: &str = "PlanOptions::new(";
-    let mut found: Vec<&str> = CHOSEN.into_iter().filter(|what| text.contains(what)).collect();
-    let has_costs = |(at, _): &(usize, &str)| {
-        let before = &text[..*at];
-        let literal = before.rfind("PlanOptions {").map(|start| &before[start..]);
-        before.ends_with("..") && literal.is_some_and(|literal| literal.contains("costs"))
-    };
-    found.extend(text.match_indices(PLAN).filter(|one| !has_costs(one)).map(|_| PLAN));
-    found
+    CHOSEN.into_iter().filter(|what| text.contains(what)).collect()
 }
 
 fn product(text: &str) -> &str {

@@ -8,7 +8,7 @@ use warpweave::graph::training::{Loss, Objective, Optimizer, StepOptions};
 use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::target::Target;
 use warpweave::training::TrainingRequest;
-use warpweave::{Build, Model};
+use warpweave::{Build, Model, compile};
 use warpweave_tests::suite::Suite;
 use warpweave_tests::{gates, models};
 
@@ -35,8 +35,8 @@ fn check(path: &Path) {
         StepOptions { loss: Objective::Loss(Loss::MeanSquaredError), output: None, optimizer, largest_norm: None };
     let request = TrainingRequest { step, learning_rate: 0.1, trainable: NameFilter::default() };
     let (model, _) = Model::import_step(path, &ImportOptions::default(), &request).expect("it can be trained");
-    let build = Build::new(model, &mut |_| {});
-    let part = build.part(BundleTarget::Gpu(Target::Sm90a), &mut |_| {}).expect("there is a plan");
+    let build = Build::new(model).expect("the passes are right");
+    let part = compile(&build, BundleTarget::Gpu(Target::Sm90a), None, &mut |_| {}).expect("there is a plan");
     let program = part.program.expect("a part for a GPU has kernels");
     gates::check(&program, UnitSize::default(), Target::Sm90a);
 }

@@ -9,7 +9,7 @@ use warpweave::plan::verify::verify;
 use warpweave::runtime::bundle::{BundleTarget, StateRole};
 use warpweave::runtime::target::Target;
 use warpweave::training::TrainingRequest;
-use warpweave::{Build, Model, TargetPart};
+use warpweave::{Build, Model, TargetPart, compile};
 use warpweave_measure::bench::OptimizerTraffic;
 use warpweave_tests::suite::Suite;
 
@@ -46,8 +46,8 @@ fn check(model: &str, (name, optimizer, least): (&str, Optimizer, u64)) {
     let roles: Vec<StateRole> = states.clone().map(|state| state.role).collect();
     let weights: u64 =
         states.filter(|state| state.role == StateRole::Weight).map(|state| state.ty.bytes() as u64).sum();
-    let build = Build::new(model, &mut |_| {});
-    let part = build.part(BundleTarget::Gpu(Target::Sm90a), &mut |_| {}).expect("there is a plan");
+    let build = Build::new(model).expect("the passes are right");
+    let part = compile(&build, BundleTarget::Gpu(Target::Sm90a), None, &mut |_| {}).expect("there is a plan");
     let moved = moved_bytes(&part, &build.model.program, &roles);
     let ratio = moved as f64 / (least * weights) as f64;
     assert!(ratio <= MOST_TRAFFIC, "{name}: {moved} bytes are moved, {ratio:.3} times the least");

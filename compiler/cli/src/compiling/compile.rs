@@ -17,8 +17,8 @@ use warpweave::runtime::target::Target;
 use warpweave::runtime::toolkit::NoLinker;
 use warpweave::training::TrainingMemory;
 use warpweave::{
-    Build, BuildError, BuildPhase, BundleRequest, CompiledCode, DeviceCompiler, Model, TargetPart, Watcher,
-    WeightsPlace, write_bundle,
+    Build, BuildError, BuildPhase, BundleRequest, DeviceCompiler, Model, TargetPart, Watcher, WeightsPlace,
+    write_bundle,
 };
 use warpweave_measure::bench::StepProfile;
 
@@ -191,10 +191,10 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         BundleTarget::Gpu(_) => 4,
     };
     let progress = Progress::new(3 + targets.iter().map(phases).sum::<usize>());
-    let mut watch = |phase: BuildPhase| progress.step(&describe(phase));
     progress.step("import");
     let model = arguments.training.load(&arguments.path, &arguments.import.import_options()?, &passes, output)?;
-    let mut build = Build::with(model, &passes, &mut watch);
+    progress.step("prepare");
+    let mut build = Build::with(model, &passes)?;
     check_outputs(arguments, Some(&bundle), &build.model, &targets)?;
     (build.fusion, build.backend) = (arguments.fusion, arguments.backend.choice());
     (build.prices, build.processor, build.timings) = (arch.gpu, arch.processor, timings);
@@ -301,7 +301,7 @@ impl Watcher<CliError> for Maker<'_> {
         self.phases.begin(phase);
     }
 
-    fn made(&mut self, part: &TargetPart, judged: Option<&CompiledCode>) -> Result<(), CliError> {
+    fn made(&mut self, part: &TargetPart) -> Result<(), CliError> {
         let (target, output) = (part.target, self.output);
         let taken = std::mem::take(&mut self.phases).end();
         note_end(output, &target.to_string(), part.search.end);
@@ -311,15 +311,15 @@ impl Watcher<CliError> for Maker<'_> {
         if let Some(choice) = part.plan.choice() {
             output.note(&format!("{target}: {choice}"));
         }
-        emit_part(self.arguments, part, judged, self.nvrtc)?;
-        if let Some(judged) = judged.filter(|judged| judged.local_bytes > 0) {
-            output.note(&format!("{target}: a thread uses {} bytes of local memory: slow", judged.local_bytes));
+        emit_part(self.arguments, part, self.nvrtc)?;
+        if let Some(compiled) = part.code.as_ref().filter(|compiled| compiled.local_bytes > 0) {
+            output.note(&format!("{target}: a thread uses {} bytes of local memory: slow", compiled.local_bytes));
         }
         let step = self.build.model.training.as_ref().map(|record| StepFacts::of(part, self.build, record));
         if let Some(step) = &step {
             output.note(&format!("{target}: {}", step.memory));
         }
-        self.records.push(record(part, self.build.priced_for(target), judged, taken, step));
+        self.records.push(record(part, self.build.priced_for(target), taken, step));
         Ok(())
     }
 
@@ -406,7 +406,7 @@ struct Taken {
 impl Taken {
     fn of(&mut self, phase: BuildPhase) -> &mut Duration {
         match phase {
-            BuildPhase::Prepare | BuildPhase::Partition(_) => &mut self.partition,
+            BuildPhase::Partition(_) => &mut self.partition,
             BuildPhase::Schedule(_) => &mut self.schedule,
             BuildPhase::Lower(_) => &mut self.lower,
             BuildPhase::Verify(_) => &mut self.verify,
@@ -474,7 +474,6 @@ fn targets(arguments: &Arguments, output: &Output) -> Result<Chosen, CliError> {
 
 fn describe(phase: BuildPhase) -> String {
     match phase {
-        BuildPhase::Prepare => "prepare".to_owned(),
         BuildPhase::Partition(target) => format!("partition for {target}"),
         BuildPhase::Schedule(target) => format!("schedule for {target}"),
         BuildPhase::Verify(target) => format!("proof for {target}"),
@@ -483,16 +482,11 @@ fn describe(phase: BuildPhase) -> String {
     }
 }
 
-fn record(
-    part: &TargetPart,
-    priced_for: String,
-    judged: Option<&CompiledCode>,
-    taken: Taken,
-    step: Option<StepFacts>,
-) -> Value {
+fn record(part: &TargetPart, priced_for: String, taken: Taken, step: Option<StepFacts>) -> Value {
     let plan = part.plan.plan.plan();
     let operations: u64 = part.partition.groups.iter().map(|group| group.kernel.body().operations()).sum();
     let evidence = part.plan.plan.evidence();
+    let compiled = part.code.as_ref();
     json!({
         "target": part.target.to_string(), "priced_for": priced_for, "groups": part.partition.groups.len(), "units": plan.units(),
         "backend": plan.backend().to_string(), "backend_reason": backend_reason(part.target, &part.plan.reason),
@@ -502,13 +496,13 @@ fn record(
         "training_memory": step.as_ref().map(|step| step.memory),
         "training_profile": step.and_then(|step| step.predicted),
         "kernels": part.program.as_ref().map(|program| program.kernels.len()),
-        "registers": judged.map(|judged| judged.registers), "local_bytes": judged.map(|judged| judged.local_bytes),
-        "cubin_bytes": judged.map(|judged| judged.code.cubin.len()),
+        "registers": compiled.map(|compiled| compiled.registers), "local_bytes": compiled.map(|compiled| compiled.local_bytes),
+        "cubin_bytes": compiled.map(|compiled| compiled.code.cubin.len()),
         "plan_seconds": taken.planned().as_secs_f64(), "partition_seconds": taken.partition.as_secs_f64(),
         "schedule_seconds": taken.schedule.as_secs_f64(),
-        "code_units": judged.map(|judged| judged.units),
-        "unlinked": judged.and_then(|judged| Some(judged.unlinked.as_ref()?.to_string())),
-        "code_seconds": judged.map(|_| taken.compile.as_secs_f64())
+        "code_units": compiled.map(|compiled| compiled.units),
+        "unlinked": compiled.and_then(|compiled| Some(compiled.unlinked.as_ref()?.to_string())),
+        "code_seconds": compiled.map(|_| taken.compile.as_secs_f64())
     })
 }
 
@@ -542,9 +536,8 @@ fn stop_after(arguments: &Arguments, passes: &Selection, last: PassId, output: &
         return Err(CliError::Usage(text));
     }
     let model = arguments.training.load(&arguments.path, &arguments.import.import_options()?, passes, output)?;
-    let build = Build::with(model, passes, &mut |_| {});
+    let build = Build::with(model, passes)?;
     check_outputs(arguments, None, &build.model, &[BundleTarget::Host])?;
-    build.prepared().verify().map_err(BuildError::from)?;
     emit_common(arguments, &build, &[])?;
     let statements = build.model.program.statements.len();
     let value = json!({ "stopped_after": last.name(), "level": last.level().to_string(), "statements": statements });
@@ -552,22 +545,17 @@ fn stop_after(arguments: &Arguments, passes: &Selection, last: PassId, output: &
     Ok(true)
 }
 
-fn emit_part(
-    arguments: &Arguments,
-    part: &TargetPart,
-    judged: Option<&CompiledCode>,
-    nvrtc: Option<&Nvrtc>,
-) -> Result<(), CliError> {
+fn emit_part(arguments: &Arguments, part: &TargetPart, nvrtc: Option<&Nvrtc>) -> Result<(), CliError> {
     let target = part.target;
     emit(arguments, Emit::Partition, target, || Ok(part.partition.to_string()))?;
     emit(arguments, Emit::Plan, target, || Ok(part.plan.plan.plan().to_string()))?;
     let Some(program) = &part.program else { return Ok(()) };
     emit(arguments, Emit::Ir, target, || Ok(program.to_string()))?;
-    let (Some(judged), Some(nvrtc)) = (judged, nvrtc) else { return Ok(()) };
+    let (Some(compiled), Some(nvrtc)) = (&part.code, nvrtc) else { return Ok(()) };
     emit(arguments, Emit::Cuda, target, || Ok(cuda(program)))?;
-    let ptx = || Ok(nvrtc.compile_to_ptx(&judged.code.source, judged.code.target)?);
+    let ptx = || Ok(nvrtc.compile_to_ptx(&compiled.code.source, compiled.code.target)?);
     emit(arguments, Emit::Ptx, target, ptx)?;
-    emit(arguments, Emit::Sass, target, || Ok(Sass::of(&judged.code.cubin)?.listing().to_owned()))
+    emit(arguments, Emit::Sass, target, || Ok(Sass::of(&compiled.code.cubin)?.listing().to_owned()))
 }
 
 fn emit(

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use warpweave::compiler::CompileOptions;
+use warpweave::compiler::{check_kernels, check_partition, check_target, check_tasks};
 use warpweave::explain::{Clock, ExplainedPlan, LevelFigures, compare, explain, partition, picture, timeline, trace};
 use warpweave::fusion::partition::search::{FusionGroup, FusionLevel, Partition};
 use warpweave::fusion::schedule::memory::ArenaPolicy;
@@ -130,7 +130,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let model = arguments.training.load(&arguments.path, &import, &Selection::default(), output)?;
     check_outputs(arguments, &model)?;
     let name = model.record.name.clone();
-    let mut build = Build::new(model, &mut |_| {});
+    let mut build = Build::new(model)?;
     (build.prices, build.fusion, build.timings) = (arch.gpu, Some(arguments.fusion), timings);
     build.limit = arguments.search.limit();
     if arguments.machine_code {
@@ -141,13 +141,13 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
             None => explain_machine_code::execute(&name, &build, arguments.kernel.as_deref(), surroundings, output),
         };
     }
-    build.check_target(BundleTarget::Gpu(DEFAULT_KERNEL_TARGET))?;
-    let compile = build.options(BundleTarget::Gpu(DEFAULT_KERNEL_TARGET))?;
-    let compile = CompileOptions { units: arguments.units.map_or(compile.units, |units| units as usize), ..compile };
+    check_target(&build, BundleTarget::Gpu(DEFAULT_KERNEL_TARGET))?;
+    let options = build.options(BundleTarget::Gpu(DEFAULT_KERNEL_TARGET))?;
+    let options = PlanOptions { units: arguments.units.map_or(options.units, |units| units as usize), ..options };
     if !arguments.plan {
-        return of_partition(arguments, &name, &build, &compile, output);
+        return of_partition(arguments, &name, &build, &options, output);
     }
-    let (chosen, search) = build.prepared().partition_within(&compile, &build.limit);
+    let (chosen, search) = build.limit.partition(build.prepared(), &options);
     note_end(output, "a partition", search.end);
     let options = PlanOptions {
         sync: arguments.sync.map(policy),
@@ -157,18 +157,18 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
             None if arguments.compare || arguments.sync.is_some() => BackendChoice::Only(Backend::Persistent),
             None => BackendChoice::Auto,
         },
-        ..compile.plan_options()
+        ..options
     };
     if arguments.compare {
-        build.check_partition(&chosen, &compile, DEFAULT_KERNEL_TARGET)?;
-        let comparison = compare(build.prepared(), &chosen, &compile, &options).map_err(BuildError::from)?;
+        check_partition(&build, &chosen, &options, DEFAULT_KERNEL_TARGET)?;
+        let comparison = compare(build.prepared(), &chosen, &options).map_err(BuildError::from)?;
         let (value, text) = (text::comparison_value(&name, &comparison), text::comparison(&name, &comparison));
         text::explained_by(&build, value, text, output);
         return Ok(true);
     }
-    build.check_tasks(&chosen, BundleTarget::Gpu(DEFAULT_KERNEL_TARGET))?;
-    let explained = explain(build.prepared(), &chosen, &compile, &options).map_err(BuildError::from)?;
-    build.check_kernels(explained.plan.plan(), &chosen, DEFAULT_KERNEL_TARGET)?;
+    check_tasks(&build, &chosen, BundleTarget::Gpu(DEFAULT_KERNEL_TARGET))?;
+    let explained = explain(build.prepared(), &chosen, &options).map_err(BuildError::from)?;
+    check_kernels(&build, explained.plan.plan(), &chosen, DEFAULT_KERNEL_TARGET)?;
     if let Some(directory) = &arguments.directory {
         write_pictures(directory, &name, &explained, &build.model.program.names)?;
     }
@@ -196,17 +196,17 @@ fn of_partition(
     arguments: &Arguments,
     name: &str,
     build: &Build,
-    compile: &CompileOptions,
+    options: &PlanOptions,
     output: &Output,
 ) -> Result<Passed, CliError> {
     let prepared = build.prepared();
     let found = [FusionLevel::None, FusionLevel::Register, FusionLevel::Full]
-        .map(|level| partition::at_level(prepared, compile, &build.limit, level));
+        .map(|level| partition::at_level(prepared, options, &build.limit, level));
     let levels: Vec<LevelFigures> = found.iter().map(|(_, figures)| *figures).collect();
     levels.iter().for_each(|figures| note_end(output, &format!("level {}", figures.level), figures.end));
     let chosen = found.into_iter().find(|(_, figures)| figures.level == arguments.fusion);
     let (chosen, _) = chosen.expect("every level was searched");
-    build.check_partition(&chosen, compile, DEFAULT_KERNEL_TARGET)?;
+    check_partition(build, &chosen, options, DEFAULT_KERNEL_TARGET)?;
     if let Some(directory) = &arguments.directory {
         std::fs::create_dir_all(directory).map_err(file_error("create", directory))?;
         let title = format!("{name}: {} groups, fusion {}", chosen.groups.len(), arguments.fusion);
@@ -222,7 +222,7 @@ fn of_partition(
         return Ok(true);
     };
     let position = position_of(node, &chosen, &prepared.program)?;
-    let explained = partition::group(prepared, &build.prices(DEFAULT_KERNEL_TARGET).arch, compile, &chosen, position);
+    let explained = partition::group(prepared, &build.prices(DEFAULT_KERNEL_TARGET).arch, options, &chosen, position);
     let group = &chosen.groups[position];
     let value = explain_partition::group_value(position, group, &explained, names);
     text::explained_by(build, value, explain_partition::group(position, group, &explained, names), output);

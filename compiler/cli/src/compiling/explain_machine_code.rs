@@ -8,6 +8,7 @@ use warpweave::explain::machine_code::{KernelPrice, PricedCode, price_kernels};
 use warpweave::plan::plan::ROperator;
 use warpweave::plan::tables::node_name;
 use warpweave::plan::template::text::names;
+use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::sass::operation::Operation;
@@ -15,7 +16,7 @@ use warpweave::runtime::sass::price::TaskPrice;
 use warpweave::runtime::sass::program::Function;
 use warpweave::runtime::sass::simulate::{Cause, Surroundings};
 use warpweave::runtime::target::Target;
-use warpweave::{Build, TargetPart};
+use warpweave::{Build, BuildError, TargetPart, compile};
 
 use super::device_compile::ChildProcess;
 use super::explain_text::explained_by;
@@ -37,8 +38,9 @@ pub fn execute(
     output: &Output,
 ) -> Result<Passed, CliError> {
     let nvrtc = Nvrtc::locate()?;
-    let (part, compiled) = build.part_with_code(TARGET, &ChildProcess::new(&nvrtc), &mut |_| {})?;
-    let priced = price_kernels(&part.plan, &compiled, &build.prices(TARGET), surroundings)?;
+    let part = compile(build, BundleTarget::Gpu(TARGET), Some(&ChildProcess::new(&nvrtc)), &mut |_| {})?;
+    let compiled = part.code.as_ref().ok_or(BuildError::NoCompiler(TARGET))?;
+    let priced = price_kernels(&part.plan, compiled, &build.prices(TARGET), surroundings)?;
     let Some(wanted) = kernel else {
         explained_by(build, kernels_value(name, &part, &priced), kernels(name, &part, &priced), output);
         return Ok(true);

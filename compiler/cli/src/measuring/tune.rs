@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use warpweave::compiler::CompileOptions;
 use warpweave::fusion::cost::estimate::EstimatedCost;
 use warpweave::fusion::cost::gpu::GpuPrices;
 use warpweave::fusion::cost::timings::{Machine, Timings};
-use warpweave::fusion::partition::search::{FusionLevel, Partition};
+use warpweave::fusion::partition::search::{FusionLevel, Partition, partition};
+use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::runtime::bundle::BundleTarget;
 use warpweave::runtime::cuda::Driver;
 use warpweave::runtime::json::{Value, json};
@@ -74,7 +74,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?;
     let model = load_model(&arguments.path, &arguments.import.import_options()?)?;
     output_paths::check_files(&[written], &model.paths())?;
-    let mut build = Build::new(model, &mut |_| {});
+    let mut build = Build::new(model)?;
     let compiler = child_compiler().map_err(|reason| CliError::NoDevice { device: arguments.device, reason })?;
     let program = build.prepared().program.clone();
     let given = arguments.arch.given()?.gpu;
@@ -104,9 +104,9 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
 /// The partitions whose groups are tuned: those of all levels, by the times that there are.
 fn partitions(build: &Build, target: BundleTarget, prices: &GpuPrices) -> Vec<Partition> {
     // Without a time of this device, estimates decide.
-    let options = build.options(target).unwrap_or_else(|_| CompileOptions::gpu(prices));
+    let options = build.options(target).unwrap_or_else(|_| PlanOptions::gpu(prices));
     let levels = [FusionLevel::Full, FusionLevel::Register, FusionLevel::None];
-    levels.map(|fusion| build.prepared().partition(&CompileOptions { fusion, ..options.clone() })).into()
+    levels.map(|fusion| partition(build.prepared(), &*options.cost, fusion)).into()
 }
 
 fn text(arguments: &Arguments, report: &TuneReport, seconds: f64) -> String {

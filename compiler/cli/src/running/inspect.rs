@@ -10,7 +10,7 @@ use warpweave::plan::plan::backend::PlanBackend;
 use warpweave::runtime::bundle::{Bundle, BundleTarget, ModelRecord, Port, Signature};
 use warpweave::runtime::json::{self, Value, json};
 use warpweave::runtime::target::Target;
-use warpweave::{Build, BuildError, Model, ModelError, OpenError, Source, TargetPart};
+use warpweave::{Build, BuildError, Model, ModelError, OpenError, Source, TargetPart, compile};
 
 use crate::arguments::import::ImportArguments;
 use crate::arguments::program::backend_reason;
@@ -152,10 +152,10 @@ fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
 
 /// The part that is shown of a model: the device's, or the host's and why there is no other.
 fn shown(build: &Build) -> Result<(TargetPart, Option<String>), CliError> {
-    match build.part(BundleTarget::Gpu(SHOWN_TARGET), &mut |_| {}) {
+    match compile(build, BundleTarget::Gpu(SHOWN_TARGET), None, &mut |_| {}) {
         Ok(part) => Ok((part, None)),
         Err(reason @ BuildError::NoKernels { .. }) => {
-            Ok((build.part(BundleTarget::Host, &mut |_| {})?, Some(reason.to_string())))
+            Ok((compile(build, BundleTarget::Host, None, &mut |_| {})?, Some(reason.to_string())))
         }
         Err(other) => Err(other.into()),
     }

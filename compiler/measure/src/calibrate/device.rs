@@ -1,6 +1,8 @@
 //! The stopwatch of a GPU. Never run on one so far.
 
 use std::time::Duration;
+use warpweave::{BuildError, compile};
+use warpweave_runtime::bundle::BundleTarget;
 
 use warpweave_fusion::cost::gpu::GpuPrices;
 use warpweave_fusion::partition::search::FusionLevel;
@@ -55,13 +57,15 @@ impl DeviceStopwatch<'_> {
     fn launch(&self, program: &TensorProgram, fusion: FusionLevel) -> Result<f64, OpenError> {
         let names = |count: usize| -> Vec<String> { (0..count).map(|position| position.to_string()).collect() };
         let (inputs, outputs) = (names(program.inputs.len()), names(program.outputs.len()));
-        let mut build = Build::new(Model::new("probe", program.clone(), &inputs, &outputs), &mut |_| {});
+        let mut build = Build::new(Model::new("probe", program.clone(), &inputs, &outputs))?;
         (build.fusion, build.prices) = (Some(fusion), Some(self.base()));
-        let (part, judged) = build.part_with_code(self.bench.target(), self.compiler, &mut |_| {})?;
+        let target = BundleTarget::Gpu(self.bench.target());
+        let part = compile(&build, target, Some(self.compiler), &mut |_| {})?;
+        let code = part.code.ok_or(BuildError::NoCompiler(self.bench.target()))?.code;
         let weights = pack_program(&part.plan.plan.plan().memory, &build.prepared().program)?;
         let options = CudaOptions { wait_limit: WAIT_LIMIT, ..CudaOptions::default() };
         let ordinal = self.bench.device().ordinal;
-        let mut session = CudaSession::open(ordinal, &part.plan, &judged.code, &weights, options)?;
+        let mut session = CudaSession::open(ordinal, &part.plan, &code, &weights, options)?;
         let inputs = random_inputs(&build.model.signature, 1);
         self.bench.median(&mut session, &inputs)
     }

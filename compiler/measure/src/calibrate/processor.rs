@@ -5,6 +5,7 @@ use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
+use warpweave::compile;
 
 use warpweave_fusion::cost::arch::Constant;
 use warpweave_fusion::cost::cpu::{CpuArch, CpuKind};
@@ -312,9 +313,9 @@ fn least(mut run: impl FnMut()) -> f64 {
 fn run(program: &TensorProgram, fusion: FusionLevel) -> Result<f64, OpenError> {
     let names = |count: usize| -> Vec<String> { (0..count).map(|position| position.to_string()).collect() };
     let (inputs, outputs) = (names(program.inputs.len()), names(program.outputs.len()));
-    let mut build = Build::new(Model::new("probe", program.clone(), &inputs, &outputs), &mut |_| {});
+    let mut build = Build::new(Model::new("probe", program.clone(), &inputs, &outputs))?;
     build.fusion = Some(fusion);
-    let plan = build.part(BundleTarget::Host, &mut |_| {})?.plan;
+    let plan = compile(&build, BundleTarget::Host, None, &mut |_| {})?.plan;
     let weights = pack_program(&plan.plan.plan().memory, &build.prepared().program)?;
     let mut session = HostSession::new(&plan.plan, weights, 1).map_err(SessionError::from)?;
     let inputs = random_inputs(&build.model.signature, 1);

@@ -5,8 +5,10 @@ use super::{
     ProcessorProbe, ProcessorStopwatch, ProcessorTrial, Size, ThreadStopwatch, calibrate_processor, processor_base,
 };
 use warpweave::OpenError;
-use warpweave::compiler::{CompileOptions, Prepared};
-use warpweave_graph::pipeline::{Machine, Selection};
+use warpweave_fusion::partition::search::partition;
+use warpweave_fusion::schedule::options::PlanOptions;
+use warpweave_graph::pipeline::{Machine, PreparedProgram, Selection};
+use warpweave_runtime::bundle::BundleTarget;
 
 /// A processor whose trials take 5 µs and whose constants are three times those of another.
 struct Made {
@@ -77,9 +79,10 @@ fn programs_have_as_many_groups_as_they_are_meant_to() {
         let ProcessorTrial::Program(program, fusion) = probe.trial(&base, Size::Small) else {
             panic!("{probe:?} is measured with a program")
         };
-        let options = CompileOptions { fusion, ..CompileOptions::processor(base) };
-        let prepared = Prepared::with(&program, &Selection::default(), Machine::Processor);
-        assert_eq!(prepared.partition(&options).groups.len(), expected, "{probe:?}");
+        let options = PlanOptions::processor(base, BundleTarget::Host.units());
+        let prepared = PreparedProgram::rewritten(&program, &Selection::default(), Machine::Processor);
+        let groups = partition(&prepared.expect("the passes are right"), &*options.cost, fusion).groups;
+        assert_eq!(groups.len(), expected, "{probe:?}");
     }
 }
 

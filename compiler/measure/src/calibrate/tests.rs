@@ -8,7 +8,13 @@ use warpweave_graph::{ElementType, Tensor};
 use super::{Probe, Size, Stopwatch, Trial, calibrate};
 use crate::microbench::{EdgeReadings, FailedEdge};
 use warpweave::OpenError;
-use warpweave::compiler::{CompileOptions, compile};
+use warpweave::compiler::kernels;
+use warpweave::prices::of_target;
+use warpweave_fusion::partition::search::partition;
+use warpweave_fusion::schedule::choice::plan;
+use warpweave_fusion::schedule::options::PlanOptions;
+use warpweave_graph::pipeline::prepare;
+use warpweave_runtime::target::Target;
 
 /// A device whose launches take 5 µs and whose constants are three times those of another.
 struct Made {
@@ -108,9 +114,12 @@ fn probes_are_the_kernels_that_are_meant() {
             let Trial::Program(program, fusion) = probe.trial(&GpuArch::h200(), size) else {
                 panic!("{probe:?} is measured with a program")
             };
-            let options = CompileOptions { fusion, ..CompileOptions::default() };
-            let compiled = compile(&program, &options).expect("the probe compiles");
-            compiled.partition.groups.len()
+            let options = PlanOptions::gpu(&of_target(Target::Sm90a));
+            let prepared = prepare(&program);
+            let partition = partition(&prepared, &*options.cost, fusion);
+            let plan = plan(&prepared, &partition, &options).plan;
+            kernels(&plan, &prepared.program).expect("the probe has kernels");
+            partition.groups.len()
         });
         let expected = if probe == Probe::Step { [24, 48] } else { [1, 1] };
         assert_eq!(counts, expected, "{probe:?}");

@@ -15,11 +15,13 @@ use std::time::{Duration, Instant};
 use warpweave_codegen::lower::LoweredProgram;
 use warpweave_fusion::cost::arch::Constant;
 use warpweave_fusion::cost::sync::SyncCosts;
-use warpweave_fusion::partition::search::FusionLevel;
+use warpweave_fusion::partition::search::{FusionLevel, partition};
+use warpweave_fusion::schedule::choice::plan;
 use warpweave_fusion::schedule::memory::ArenaPolicy;
 use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_fusion::schedule::policy::SyncPolicy;
 use warpweave_fusion::schedule::streams::tagged::Tagging;
+use warpweave_graph::pipeline::prepare;
 use warpweave_plan::plan::backend::{Backend, BackendChoice, BackendReason};
 use warpweave_plan::verify::verify;
 use warpweave_runtime::bundle::{BundleTarget, TargetPlan};
@@ -31,8 +33,9 @@ use warpweave_runtime::session::{
 use warpweave_runtime::target::Target;
 
 pub use chain::Chain;
-use warpweave::compiler::{CompileError, CompileOptions, Prepared, kernels};
-use warpweave::{BuildError, device_code};
+use warpweave::compiler::kernels;
+use warpweave::prices;
+use warpweave::{BuildError, CompileError, device_code};
 use warpweave::{CompilerSource, OpenError, device_target};
 
 /// What is assumed of memory, each by a program of its own.
@@ -85,22 +88,19 @@ impl Litmus {
 
     /// How the program is planned.
     fn plan_options(self, plain: PlanOptions) -> PlanOptions {
-        let persistent = PlanOptions { tagging: Tagging::Nothing, arena: ArenaPolicy::Separate, ..plain };
-        let by = |sync| PlanOptions { sync: Some(sync), ..persistent };
-        // Where signals are dear, whatever can carry its own validity does.
+        // Where signals are expensive, every value that can be tagged is.
         let drain = Constant { value: 20.0, ..plain.costs.drain };
-        let tagged = PlanOptions {
-            tagging: Tagging::Factors,
-            costs: SyncCosts { drain, ..plain.costs },
-            ..by(SyncPolicy::TILE)
-        };
+        let costs = SyncCosts { drain, ..plain.costs };
+        let persistent = PlanOptions { tagging: Tagging::Nothing, arena: ArenaPolicy::Separate, ..plain };
+        let by = |sync| PlanOptions { sync: Some(sync), ..persistent.clone() };
+        let tagged = |arena| PlanOptions { tagging: Tagging::Factors, costs, arena, ..by(SyncPolicy::TILE) };
         match self {
             Self::Bands => by(SyncPolicy::TILE),
             Self::Operators => by(SyncPolicy::OPERATOR),
             Self::Barriers => by(SyncPolicy::BARRIER),
             Self::ReusedBytes => PlanOptions { arena: ArenaPolicy::Small, ..by(SyncPolicy::TILE) },
-            Self::TaggedValues => tagged,
-            Self::TaggedReusedBytes => PlanOptions { arena: ArenaPolicy::Small, ..tagged },
+            Self::TaggedValues => tagged(ArenaPolicy::Separate),
+            Self::TaggedReusedBytes => tagged(ArenaPolicy::Small),
             Self::ProgrammaticEdges => PlanOptions { backend: BackendChoice::Only(Backend::CudaGraph), ..persistent },
             Self::Segments => PlanOptions { backend: BackendChoice::Mixed, ..persistent },
         }
@@ -120,10 +120,11 @@ pub struct Planned {
 impl Planned {
     /// Plans a program of this size for an architecture; the plan is folded onto at most `units` units.
     pub fn new(litmus: Litmus, chain: Chain, target: Target, units: usize) -> Result<Self, OpenError> {
-        let prepared = Prepared::new(&chain.program());
-        let options = CompileOptions { fusion: FusionLevel::None, units, ..CompileOptions::default() };
-        let partition = prepared.partition(&options);
-        let plan = prepared.plan(&partition, &options, &litmus.plan_options(options.plan_options())).plan;
+        let prepared = prepare(&chain.program());
+        let prices = prices::of_target(DEFAULT_KERNEL_TARGET);
+        let options = PlanOptions { fusion: FusionLevel::None, units, ..PlanOptions::gpu(&prices) };
+        let partition = partition(&prepared, &*options.cost, options.fusion);
+        let plan = plan(&prepared, &partition, &litmus.plan_options(options)).plan;
         let plan = verify(plan).map_err(CompileError::Plan).map_err(BuildError::from)?;
         let lowered = kernels(plan.plan(), &prepared.program).map_err(BuildError::from)?;
         let weights = pack_program(&plan.plan().memory, &prepared.program)?;

@@ -30,10 +30,15 @@ use warpweave_runtime::target::Target;
 
 use crate::tune::median;
 use warpweave::DeviceCompiler;
-use warpweave::compiler::{CompileOptions, Prepared, kernels};
+use warpweave::compiler::kernels;
 use warpweave::prices;
-use warpweave::{BuildError, device_code};
+use warpweave::{BuildError, CompileError, device_code};
 use warpweave::{OpenError, device_target};
+use warpweave_fusion::partition::search::partition;
+use warpweave_fusion::schedule::choice::plan;
+use warpweave_fusion::schedule::options::PlanOptions;
+use warpweave_graph::pipeline::prepare;
+use warpweave_plan::verify::verify;
 
 /// Launches of a loop of which the last counts.
 const LAUNCHES: usize = 3;
@@ -210,9 +215,11 @@ impl<'a> Bench<'a> {
     }
 
     fn chain(&self, tasks: usize) -> Result<f64, OpenError> {
-        let prepared = Prepared::new(&additions(tasks));
-        let options = CompileOptions { fusion: FusionLevel::None, units: 1, ..CompileOptions::gpu(&self.prices) };
-        let plan = prepared.schedule(&options).map_err(BuildError::from)?.1;
+        let prepared = prepare(&additions(tasks));
+        let options = PlanOptions { fusion: FusionLevel::None, units: 1, ..PlanOptions::gpu(&self.prices) };
+        let partition = partition(&prepared, &*options.cost, options.fusion);
+        let plan = verify(plan(&prepared, &partition, &options).plan).map_err(CompileError::Plan);
+        let plan = plan.map_err(BuildError::from)?;
         let lowered = kernels(plan.plan(), &prepared.program).map_err(BuildError::from)?;
         let weights = pack_program(&plan.plan().memory, &prepared.program)?;
         let code = device_code(self.target, &lowered.program, self.compiler)?.code;

@@ -15,8 +15,9 @@ use warpweave_runtime::target::Target;
 
 use super::{Profile, recorded};
 use warpweave::Checked;
+use warpweave::CompileError;
 use warpweave::DeviceArch;
-use warpweave::compiler::{CompileError, verified_kernels};
+use warpweave::compiler::verified_kernels;
 use warpweave::device_code;
 use warpweave::explain::Clock;
 use warpweave::{CompilerSource, OpenError, Source, device_target};

@@ -18,12 +18,14 @@ use warpweave_runtime::target::Target;
 use super::{Measure, Outcome};
 use warpweave::KernelProgram;
 use warpweave::architecture;
-use warpweave::compiler::{CompileOptions, Prepared};
 use warpweave::prices;
 use warpweave::random_inputs;
 use warpweave::{BuildError, device_code};
 use warpweave::{DeviceCompileError, DeviceCompiler};
 use warpweave::{OpenError, device_target};
+use warpweave_fusion::partition::search::partition;
+use warpweave_fusion::schedule::options::PlanOptions;
+use warpweave_graph::pipeline::prepare;
 
 /// What passes of an element's difference to the reference: this share of the element, and this share of the largest one.
 const RELATIVE: f64 = 1e-3;
@@ -153,8 +155,9 @@ impl<'a> DeviceMeasure<'a> {
         if let Some(known) = self.launch {
             return Ok(known);
         }
-        let prepared = Prepared::new(&one_element());
-        let partition = prepared.partition(&CompileOptions::gpu(&self.prices));
+        let prepared = prepare(&one_element());
+        let options = PlanOptions::gpu(&self.prices);
+        let partition = partition(&prepared, &*options.cost, options.fusion);
         let units = self.device.multiprocessors as usize;
         let kernel = KernelProgram::new(&prepared.program, &partition.groups[0], &self.prices, units);
         let kernel = kernel.map_err(BuildError::from)?;

@@ -23,20 +23,22 @@ use warpweave::KernelProgram;
 use warpweave::Model;
 use warpweave::OpenError;
 use warpweave::architecture;
-use warpweave::compiler::{CompileOptions, Prepared};
 use warpweave::prices::of_target;
 use warpweave::random_inputs;
+use warpweave_fusion::partition::search::partition;
+use warpweave_fusion::schedule::options::PlanOptions;
+use warpweave_graph::pipeline::{PreparedProgram, prepare};
 
 fn estimate() -> EstimatedCost {
     EstimatedCost { arch: GpuArch::h200() }
 }
 
-fn prepared(name: &str) -> (Prepared, Partition) {
+fn prepared(name: &str) -> (PreparedProgram, Partition) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/models").join(name).join("torchscript.onnx");
     let model = Model::import(&path, &ImportOptions::default()).expect("the model imports");
-    let prepared = Prepared::new(&model.program);
-    let options = CompileOptions { fusion: FusionLevel::Register, ..CompileOptions::default() };
-    let partition = prepared.partition(&options);
+    let prepared = prepare(&model.program);
+    let options = PlanOptions::gpu(&of_target(Target::Sm90a));
+    let partition = partition(&prepared, &*options.cost, FusionLevel::Register);
     (prepared, partition)
 }
 
@@ -207,7 +209,7 @@ fn every_group_runs_alone_and_gives_the_same_values() {
     }
 }
 
-fn check_alone(prepared: &Prepared, group: &FusionGroup) {
+fn check_alone(prepared: &PreparedProgram, group: &FusionGroup) {
     let kernel =
         KernelProgram::new(&prepared.program, group, &of_target(Target::Sm90a), 8).expect("the group has a kernel");
     let inputs = random_inputs(&kernel.signature, 3);

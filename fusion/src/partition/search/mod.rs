@@ -22,9 +22,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use warpweave_graph::arena::Arena;
-use warpweave_graph::program::{Origins, StatementId, TensorId, TensorProgram};
-use warpweave_graph::views::Layout;
+use warpweave_graph::pipeline::PreparedProgram;
+use warpweave_graph::program::{Origins, StatementId};
 
 use crate::cost::KernelCost;
 use crate::cost::arch::DeviceShare;
@@ -118,35 +117,29 @@ impl SearchReport {
 }
 
 /// The partition of a program whose concats have been placed.
-pub fn partition(
-    program: &TensorProgram,
-    layouts: &Arena<TensorId, Layout>,
-    cost: &dyn KernelCost,
-    level: FusionLevel,
-) -> Partition {
-    partition_with_report(program, layouts, cost, level).0
+pub fn partition(prepared: &PreparedProgram, cost: &dyn KernelCost, level: FusionLevel) -> Partition {
+    partition_with_report(prepared, cost, level).0
 }
 
 /// The partition of a program whose concats have been placed, and what the search did. The same for any number of threads; at
 /// shared-memory level never dearer than at register level.
 pub fn partition_with_report(
-    program: &TensorProgram,
-    layouts: &Arena<TensorId, Layout>,
+    prepared: &PreparedProgram,
     cost: &dyn KernelCost,
     level: FusionLevel,
 ) -> (Partition, SearchReport) {
-    partition_within(program, layouts, cost, level, Budget::unlimited())
+    partition_within(prepared, cost, level, Budget::unlimited())
 }
 
 /// [`partition_with_report`] within a budget: the best that was found when it was spent, which is at worst one statement a
 /// group. Pricing single statements, and choosing few shapes for what was found, are no part of the budget.
 pub fn partition_within(
-    program: &TensorProgram,
-    layouts: &Arena<TensorId, Layout>,
+    prepared: &PreparedProgram,
     cost: &dyn KernelCost,
     level: FusionLevel,
     budget: Budget<'_>,
 ) -> (Partition, SearchReport) {
+    let PreparedProgram { program, layouts } = prepared;
     let start = if level == FusionLevel::Full { FusionLevel::Register } else { level };
     let mut registers = ProgramProblem::new(program, layouts, cost, start);
     let share = share_of_width(program, &mut Memo::new(&registers));

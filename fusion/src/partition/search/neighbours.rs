@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use warpweave_graph::arena::{Arena, Id};
-use warpweave_graph::program::{StatementId, TensorId, TensorProgram};
-use warpweave_graph::views::Layout;
+use warpweave_graph::arena::Id;
+use warpweave_graph::pipeline::PreparedProgram;
+use warpweave_graph::program::StatementId;
 
 use crate::cost::KernelCost;
 use crate::partition::search::problem::{DependenceGraph, NodeSet, PartitionProblem};
@@ -38,13 +38,13 @@ pub struct Neighbour {
 
 /// The neighbours of the group at `position` of a partition, ascending.
 pub fn neighbours(
-    program: &TensorProgram,
-    layouts: &Arena<TensorId, Layout>,
+    prepared: &PreparedProgram,
     cost: &dyn KernelCost,
     level: FusionLevel,
     partition: &Partition,
     position: usize,
 ) -> Vec<Neighbour> {
+    let PreparedProgram { program, layouts } = prepared;
     let problem = ProgramProblem::new(program, layouts, cost, level);
     let graph = problem.graph();
     let own = &partition.groups[position];

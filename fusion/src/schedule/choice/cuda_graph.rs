@@ -3,11 +3,9 @@
 use std::collections::BTreeSet;
 
 use warpweave_graph::arena::Arena;
-use warpweave_graph::program::{TensorId, TensorProgram};
-use warpweave_graph::views::Layout;
 
-use crate::cost::KernelCost;
 use crate::partition::search::Partition;
+use crate::schedule::choice::parts::{PlanProblem, Whole};
 use crate::schedule::choice::variants::{Variant, Variants};
 use crate::schedule::memory;
 use crate::schedule::memory::ArenaPolicy;
@@ -21,20 +19,15 @@ use warpweave_plan::plan::backend::BackendReason;
 use warpweave_plan::plan::{EdgeKind, ExecutionPlan, Segment};
 use warpweave_plan::plan::{GraphSegment, KernelNode, OperatorId, ROperator, RTask};
 
-/// The plan of a partition as a graph, and per rOperator the position of its group. Its nodes stand in the order of the
+/// The plan of a partition as a graph. Its nodes stand in the order of the
 /// groups; bytes are reused along it, which takes no waits.
-pub(crate) fn plan(
-    program: &TensorProgram,
-    layouts: &Arena<TensorId, Layout>,
-    partition: &Partition,
-    cost: &dyn KernelCost,
-    (options, (variants, _)): (&PlanOptions, &Variants),
-) -> (Planned, Vec<usize>) {
+pub(crate) fn plan(problem: &PlanProblem<'_>, partition: &Partition, (variants, _): &Variants) -> Whole {
+    let PlanProblem { program, layouts, options } = *problem;
     let partition = fastest_alone(partition, variants, options);
     let split::Expanded { program, layouts, partition, origins, .. } =
         split::expand(program, layouts, &partition, EdgeKind::Counter);
     let operators: Arena<OperatorId, ROperator> =
-        crate::schedule::choice::price::price(&partition.groups, cost, |_| false).into_iter().collect();
+        crate::schedule::choice::price::price(&partition.groups, problem.cost(), |_| false).into_iter().collect();
     let arena = match options.arena {
         ArenaPolicy::Small | ArenaPolicy::Fast => ArenaPolicy::Small,
         ArenaPolicy::Separate => ArenaPolicy::Separate,
@@ -53,7 +46,7 @@ pub(crate) fn plan(
         makespan,
         reason: BackendReason::Asked,
     };
-    (planned, origins)
+    Whole { planned, origins }
 }
 
 /// The partition with every group's kernel the one that ends first on the whole device.

@@ -37,10 +37,10 @@ impl LowerBounds {
         partition: &Partition,
         kept: Option<&Partition>,
         graph: &GroupGraph,
-        cost: &dyn KernelCost,
         options: &PlanOptions,
     ) -> Self {
         let PlanOptions { units, costs, .. } = options;
+        let cost = &*options.cost;
         let (mut variants, _) = variants(program, partition, cost);
         for (variants, group) in variants.iter_mut().zip(kept.into_iter().flat_map(|kept| &kept.groups)) {
             variants.push(Variant::new(program, group.kernel.clone(), cost));

@@ -8,7 +8,8 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::program::TensorId;
 
 use crate::cost::sync::SyncCosts;
-use crate::schedule::choice::parts::{SegmentGroups, Task, Whole};
+use crate::partition::search::Partition;
+use crate::schedule::choice::parts::{PlanProblem, SegmentGroups, Whole};
 use crate::schedule::choice::variants::Variants;
 use crate::schedule::options::Planned;
 use crate::schedule::placement::nanoseconds;
@@ -20,9 +21,15 @@ use warpweave_plan::plan::backend::{Backend, BackendReason, SegmentReason};
 
 /// The plan that is predicted to be fastest, launch included: persistent, a graph, or segments of both kinds; of equals the
 /// first of these.
-pub(crate) fn fastest(task: &Task<'_>, variants: &Variants, persistent: Whole, graph: Whole) -> Planned {
-    let costs = &task.options.costs;
-    let stretches = Stretches::of(task, &persistent, &graph);
+pub(crate) fn fastest(
+    problem: &PlanProblem<'_>,
+    partition: &Partition,
+    variants: &Variants,
+    persistent: Whole,
+    graph: Whole,
+) -> Planned {
+    let costs = &problem.options.costs;
+    let stretches = Stretches::of(problem, partition, &persistent, &graph);
     let persistent_nanoseconds = with_launch(Backend::Persistent, persistent.planned.makespan, costs);
     let cuda_graph_nanoseconds = with_launch(Backend::CudaGraph, graph.planned.makespan, costs);
     let whole = persistent_nanoseconds.min(cuda_graph_nanoseconds);
@@ -31,7 +38,7 @@ pub(crate) fn fastest(task: &Task<'_>, variants: &Variants, persistent: Whole, g
         with_any_launch(*microseconds, costs) as f64 <= whole as f64 * (1.0 - least)
     };
     if let Some((_, parts)) = stretches.cheapest(costs).filter(promising) {
-        let planned = task.parts(&parts, variants);
+        let planned = problem.parts(partition, &parts, variants);
         let mixed_nanoseconds = with_any_launch(planned.makespan, costs);
         if mixed_nanoseconds < whole {
             let segments = stretches.reasons(&planned, &parts, costs);
@@ -87,10 +94,10 @@ struct Cheapest {
 const KINDS: [Backend; 2] = [Backend::Persistent, Backend::CudaGraph];
 
 impl Stretches {
-    fn of(task: &Task<'_>, persistent: &Whole, graph: &Whole) -> Self {
-        let cuts = cuts(task);
-        let costs = &task.options.costs;
-        let groups = task.partition.groups.len();
+    fn of(problem: &PlanProblem<'_>, partition: &Partition, persistent: &Whole, graph: &Whole) -> Self {
+        let cuts = cuts(problem, partition);
+        let costs = &problem.options.costs;
+        let groups = partition.groups.len();
         let simulated = |whole: &Whole| simulate_plan(&whole.planned.plan, costs, Jitter::None);
         let (in_program, in_graph) = (simulated(persistent), simulated(graph));
         let ends = |whole: &Whole, run: &Simulation| -> Vec<f64> {
@@ -210,9 +217,9 @@ fn brought_before(holds: &[Vec<Held>], first: usize, end: f64) -> f64 {
 
 /// Where a program may be cut: its ends, and before some groups. Before such a group no more than one root goes from
 /// those before to those behind, or no more bytes than at the places around it.
-fn cuts(task: &Task<'_>) -> Vec<usize> {
-    let crossing = crossing(task);
-    let groups = task.partition.groups.len();
+fn cuts(problem: &PlanProblem<'_>, partition: &Partition) -> Vec<usize> {
+    let crossing = crossing(problem, partition);
+    let groups = partition.groups.len();
     let is_narrow = |cut: &usize| {
         let here = &crossing[*cut];
         let least = |other: usize| here.bytes <= crossing[other].bytes;
@@ -229,12 +236,12 @@ struct Crossing {
 }
 
 /// Per position of a group, what groups before it write and those from it on use.
-fn crossing(task: &Task<'_>) -> Vec<Crossing> {
-    let groups = &task.partition.groups;
-    let root = |tensor: &TensorId| task.layouts[*tensor].root;
+fn crossing(problem: &PlanProblem<'_>, partition: &Partition) -> Vec<Crossing> {
+    let groups = &partition.groups;
+    let root = |tensor: &TensorId| problem.layouts[*tensor].root;
     let mut spans: BTreeMap<TensorId, (usize, usize)> = BTreeMap::new();
-    let given: BTreeSet<TensorId> = task.program.inputs.iter().map(root).collect();
-    let is_given = |root: TensorId| given.contains(&root) || !task.program.mutability(root).changes_in_launch();
+    let given: BTreeSet<TensorId> = problem.program.inputs.iter().map(root).collect();
+    let is_given = |root: TensorId| given.contains(&root) || !problem.program.mutability(root).changes_in_launch();
     for (position, group) in groups.iter().enumerate() {
         for root in group
             .kernel
@@ -250,7 +257,7 @@ fn crossing(task: &Task<'_>) -> Vec<Crossing> {
     }
     let mut crossing = vec![Crossing::default(); groups.len() + 1];
     for (root, (first, last)) in spans {
-        let ty = &task.program.tensors[root].ty;
+        let ty = &problem.program.tensors[root].ty;
         for here in &mut crossing[first + 1..=last] {
             here.roots += 1;
             here.bytes += ty.bytes() as u64;

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use warpweave_graph::arena::Arena;
+use warpweave_graph::pipeline::PreparedProgram;
 use warpweave_graph::program::{Source, TensorId, TensorProgram};
 use warpweave_graph::views::Layout;
 
@@ -12,6 +13,7 @@ use crate::cost::KernelCost;
 use crate::partition::search::Partition;
 use crate::schedule::choice::cuda_graph;
 use crate::schedule::choice::persistent::plan_persistent;
+use crate::schedule::choice::planner::Planner;
 use crate::schedule::choice::variants::{Variants, variants};
 use crate::schedule::memory::join::join;
 use crate::schedule::options::{KernelChoice, PlanOptions, Planned};
@@ -32,12 +34,11 @@ pub struct SegmentGroups {
     pub backend: Backend,
 }
 
-/// What is planned, and by what.
-pub(crate) struct Task<'a> {
+/// A program whose partitions are planned, and what their plans are decided by.
+#[derive(Clone, Copy)]
+pub(crate) struct PlanProblem<'a> {
     pub(crate) program: &'a TensorProgram,
     pub(crate) layouts: &'a Arena<TensorId, Layout>,
-    pub(crate) partition: &'a Partition,
-    pub(crate) cost: &'a dyn KernelCost,
     pub(crate) options: &'a PlanOptions,
 }
 
@@ -48,31 +49,44 @@ pub(crate) struct Whole {
     pub(crate) origins: Vec<usize>,
 }
 
-impl Task<'_> {
+impl<'a> PlanProblem<'a> {
+    /// The problem of a program under options.
+    pub(crate) fn of(prepared: &'a PreparedProgram, options: &'a PlanOptions) -> Self {
+        let PreparedProgram { program, layouts } = prepared;
+        Self { program, layouts, options }
+    }
+
+    /// What kernels cost.
+    pub(crate) fn cost(&self) -> &'a dyn KernelCost {
+        &*self.options.cost
+    }
+
+    /// The planner of a partition; `None` if no value of it can be tagged so.
+    pub(crate) fn planner(&self, partition: &Partition, tagging: Tagging) -> Option<Planner<'a>> {
+        Planner::new(self, partition, tagging)
+    }
+
     /// What groups may run as.
-    pub(crate) fn variants(&self) -> Variants {
-        variants(self.program, self.partition, self.cost)
+    pub(crate) fn variants(&self, partition: &Partition) -> Variants {
+        variants(self.program, partition, self.cost())
     }
 
-    /// As one persistent segment.
-    pub(crate) fn persistent(&self, variants: Option<&Variants>) -> Whole {
-        let (planned, origins) =
-            plan_persistent(self.program, self.layouts, self.partition, self.cost, (self.options, variants));
-        Whole { planned, origins }
+    /// A partition as one persistent segment.
+    pub(crate) fn persistent(&self, partition: &Partition, variants: Option<&Variants>) -> Whole {
+        plan_persistent(self, partition, variants)
     }
 
-    /// As one graph.
-    pub(crate) fn graph(&self, variants: &Variants) -> Whole {
-        let (planned, origins) =
-            cuda_graph::plan(self.program, self.layouts, self.partition, self.cost, (self.options, variants));
-        Whole { planned, origins }
+    /// A partition as one graph.
+    pub(crate) fn graph(&self, partition: &Partition, variants: &Variants) -> Whole {
+        cuda_graph::plan(self, partition, variants)
     }
 
-    /// As one segment a part. The parts follow one another and hold all groups.
-    pub(crate) fn parts(&self, parts: &[SegmentGroups], variants: &Variants) -> Planned {
-        let uses: Vec<RootUses> = parts.iter().map(|part| self.uses(part)).collect();
+    /// A partition as one segment a part. The parts follow one another and hold all groups.
+    pub(crate) fn parts(&self, partition: &Partition, parts: &[SegmentGroups], variants: &Variants) -> Planned {
+        let uses: Vec<RootUses> = parts.iter().map(|part| self.uses(partition, part)).collect();
         let numbers: Vec<usize> = (0..parts.len()).collect();
-        let planned = numbers.par_iter().map(|&at| self.part(&parts[at], self.exchanged(&uses, at), variants));
+        let planned =
+            numbers.par_iter().map(|&at| self.part(partition, &parts[at], self.exchanged(&uses, at), variants));
         let planned: Vec<Planned> = planned.collect();
         let first_sync = parts.iter().zip(&planned).find(|(part, _)| part.backend == Backend::Persistent);
         let (sync, needs) = (
@@ -87,26 +101,34 @@ impl Task<'_> {
     }
 
     /// One part as a plan of its own.
-    fn part(&self, part: &SegmentGroups, exchanged: SegmentInterface, variants: &Variants) -> Planned {
+    fn part(
+        &self,
+        whole: &Partition,
+        part: &SegmentGroups,
+        exchanged: SegmentInterface,
+        variants: &Variants,
+    ) -> Planned {
         let program = exchanged.program(self.program);
-        let partition = Partition { groups: self.partition.groups[part.groups.clone()].to_vec() };
+        let partition = Partition { groups: whole.groups[part.groups.clone()].to_vec() };
         let variants: Variants = (variants.0[part.groups.clone()].to_vec(), variants.1[part.groups.clone()].to_vec());
         // All segments run in one program, whose blocks have the memory of its largest kernel and of all that is kept.
-        let beyond = kernel_bytes(self.partition.groups.iter()) - kernel_bytes(partition.groups.iter());
+        let beyond = kernel_bytes(whole.groups.iter()) - kernel_bytes(partition.groups.iter());
         let shared_bytes = self.options.shared_bytes.saturating_sub(beyond);
         let tagging = self.options.tagging.min(Tagging::Sums);
-        let options = PlanOptions { shared_bytes, tagging, ..*self.options };
-        let task = Task { program: &program, partition: &partition, options: &options, ..*self };
-        let whole = match (part.backend, self.options.kernels) {
-            (Backend::Persistent, KernelChoice::Own) => task.persistent(None),
-            (Backend::Persistent, KernelChoice::Alone | KernelChoice::Interplay) => task.persistent(Some(&variants)),
-            (Backend::CudaGraph, _) => task.graph(&variants),
+        let options = PlanOptions { shared_bytes, tagging, ..self.options.clone() };
+        let problem = PlanProblem { program: &program, layouts: self.layouts, options: &options };
+        let segment = match (part.backend, self.options.kernels) {
+            (Backend::Persistent, KernelChoice::Own) => problem.persistent(&partition, None),
+            (Backend::Persistent, KernelChoice::Alone | KernelChoice::Interplay) => {
+                problem.persistent(&partition, Some(&variants))
+            }
+            (Backend::CudaGraph, _) => problem.graph(&partition, &variants),
         };
-        whole.planned
+        segment.planned
     }
 
-    fn uses(&self, part: &SegmentGroups) -> RootUses {
-        let bodies = || self.partition.groups[part.groups.clone()].iter().map(|group| group.kernel.body());
+    fn uses(&self, partition: &Partition, part: &SegmentGroups) -> RootUses {
+        let bodies = || partition.groups[part.groups.clone()].iter().map(|group| group.kernel.body());
         let changes = |root: &TensorId| self.program.mutability(*root).changes_in_launch();
         let roots = |tensors: &mut dyn Iterator<Item = TensorId>| -> BTreeSet<TensorId> {
             tensors.map(|tensor| self.layouts[tensor].root).filter(changes).collect()
@@ -163,16 +185,14 @@ impl SegmentInterface {
 /// # Panics
 /// If the parts do not follow one another from the first group to the last.
 pub fn plan_parts(
-    program: &TensorProgram,
-    layouts: &Arena<TensorId, Layout>,
+    prepared: &PreparedProgram,
     partition: &Partition,
-    cost: &dyn KernelCost,
     options: &PlanOptions,
     parts: &[SegmentGroups],
 ) -> Planned {
     let starts = std::iter::once(0).chain(parts.iter().map(|part| part.groups.end));
     let ends = parts.iter().map(|part| part.groups.start).chain([partition.groups.len()]);
     assert!(starts.eq(ends), "parts follow one another and hold all groups");
-    let task = Task { program, layouts, partition, cost, options };
-    task.parts(parts, &task.variants())
+    let problem = PlanProblem::of(prepared, options);
+    problem.parts(partition, parts, &problem.variants(partition))
 }

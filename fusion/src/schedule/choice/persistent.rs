@@ -5,35 +5,25 @@ use crate::tuning::SearchTuning;
 use std::borrow::Cow;
 
 use rayon::prelude::*;
-use warpweave_graph::arena::Arena;
-use warpweave_graph::program::{TensorId, TensorProgram};
-use warpweave_graph::views::Layout;
 
-use crate::cost::KernelCost;
 use crate::partition::search::{FusionLevel, Partition};
 use crate::schedule::choice::interplay;
 use crate::schedule::choice::interplay::GroupGraph;
+use crate::schedule::choice::parts::{PlanProblem, Whole};
 use crate::schedule::choice::planner::{PlacedPlan, Planner};
 use crate::schedule::choice::variants;
 use crate::schedule::choice::variants::Variants;
-use crate::schedule::options::{KernelChoice, PlanOptions, Planned};
+use crate::schedule::options::{KernelChoice, PlanOptions};
 use crate::schedule::policy::SyncPolicy;
 use crate::schedule::streams::cells::with_cells;
 use crate::schedule::streams::ends::with_longer_ends;
 use crate::schedule::streams::resident;
 use crate::schedule::streams::tagged::Tagging;
 
-/// The plan as one persistent segment, and per rOperator the position of its group. Constants that many groups read are
+/// The plan as one persistent segment. Constants that many groups read are
 /// kept on chip where there is room and the plan is predicted to be faster so. The same holds of tags that values carry
 /// themselves, of other kernels than the partition's, of reductions in more parts, and of factors that are polled.
-pub(crate) fn plan_persistent(
-    program: &TensorProgram,
-    layouts: &Arena<TensorId, Layout>,
-    partition: &Partition,
-    cost: &dyn KernelCost,
-    (options, known): (&PlanOptions, Option<&Variants>),
-) -> (Planned, Vec<usize>) {
-    let search = Search { program, layouts, cost, options };
+pub(crate) fn plan_persistent(search: &PlanProblem<'_>, partition: &Partition, known: Option<&Variants>) -> Whole {
     let (best, partition, by) = search.with_residents(partition);
     let taggings = search.worthwhile_taggings(&best, &partition, by);
     let known = known.filter(|_| matches!(partition, Cow::Borrowed(_)));
@@ -44,7 +34,7 @@ pub(crate) fn plan_persistent(
     let planned = std::iter::once(best).chain(planned);
     let best = planned.min_by(|a, b| a.1.makespan().total_cmp(&b.1.makespan())).expect("there is one");
     let (planner, placed) = search.with_factors(search.with_longer_ends(best));
-    (planner.with_small_arena(placed), planner.origins)
+    Whole { planned: planner.with_small_arena(placed), origins: planner.origins }
 }
 
 /// Whether values may carry their own validity so under the options: tags tell of single tiles.
@@ -61,19 +51,7 @@ const SUMS: [Tagging; 2] = [Tagging::Nothing, Tagging::Sums];
 /// A plan that may still be improved on.
 type Found<'a> = (Planner<'a>, PlacedPlan);
 
-/// What partitions of one program are planned by.
-struct Search<'a> {
-    program: &'a TensorProgram,
-    layouts: &'a Arena<TensorId, Layout>,
-    cost: &'a dyn KernelCost,
-    options: &'a PlanOptions,
-}
-
-impl<'a> Search<'a> {
-    fn planner(&self, partition: &Partition, tagging: Tagging) -> Option<Planner<'a>> {
-        Planner::new(self.program, self.layouts, partition, self.cost, self.options, tagging)
-    }
-
+impl<'a> PlanProblem<'a> {
     fn may_join(&self) -> bool {
         match self.options.fusion {
             FusionLevel::None => false,
@@ -85,7 +63,7 @@ impl<'a> Search<'a> {
     /// waits. With it come its partition, and how rOperators exchange what they may.
     fn with_residents<'p>(&self, partition: &'p Partition) -> (Found<'a>, Cow<'p, Partition>, Tagging) {
         let plain = self.planner(partition, Tagging::Nothing).expect("everything can be exchanged by counters");
-        let cells = || with_cells(self.program, self.layouts, partition, self.cost);
+        let cells = || with_cells(self.program, self.layouts, partition, self.cost());
         let of_cells = self.may_join().then(cells).flatten().and_then(|cells| {
             let planner = self.planner(&cells, Tagging::Nothing)?;
             self.kept(&cells, &planner)
@@ -115,8 +93,8 @@ impl<'a> Search<'a> {
     /// The partition with constants on chip, where units have room for them.
     fn kept(&self, partition: &Partition, planner: &Planner) -> Option<Partition> {
         let graph = GroupGraph::new(&planner.edges, &planner.origins);
-        let PlanOptions { units, shared_bytes, .. } = *self.options;
-        resident::make_resident(self.program, partition, &graph, self.cost, (units, shared_bytes))
+        let PlanOptions { units, shared_bytes, .. } = self.options;
+        resident::make_resident(self.program, partition, &graph, self.cost(), (*units, *shared_bytes))
     }
 
     /// The taggings that other plans are tried with: those of the best, and tags where they shorten the longest path enough.
@@ -147,7 +125,7 @@ impl<'a> Search<'a> {
         let graph = GroupGraph::new(&best.edges, &best.origins);
         let variants = match known {
             Some(known) => Cow::Borrowed(known),
-            None => Cow::Owned(variants::variants(self.program, partition, self.cost)),
+            None => Cow::Owned(variants::variants(self.program, partition, self.cost())),
         };
         let chosen = |tagging: &Tagging| {
             let (tagging, parts) = (by.max(*tagging), *tagging);
@@ -195,7 +173,7 @@ impl<'a> Search<'a> {
             return best;
         }
         let graph = GroupGraph::new(&best.0.edges, &best.0.origins);
-        let longer = with_longer_ends(self.program, self.layouts, &best.0.chosen, &graph, self.cost);
+        let longer = with_longer_ends(self.program, self.layouts, &best.0.chosen, &graph, self.cost());
         let other = longer.and_then(|longer| self.planner(&longer, best.0.tagging)).map(Planner::roughly);
         let Some((_, other)) = other.filter(|(rough, _)| *rough < best.1.rough) else { return best };
         let other = other.planned();

@@ -6,11 +6,10 @@ use crate::schedule::policy::WaitGranularity;
 use crate::tuning::SearchTuning;
 use rayon::prelude::*;
 use warpweave_graph::arena::{Arena, Id};
-use warpweave_graph::program::{TensorId, TensorProgram};
-use warpweave_graph::views::Layout;
+use warpweave_graph::program::TensorId;
 
-use crate::cost::KernelCost;
 use crate::partition::search::Partition;
+use crate::schedule::choice::parts::PlanProblem;
 use crate::schedule::choice::persistent::may_tag;
 use crate::schedule::choice::price::price;
 use crate::schedule::dependence::bands::Bands;
@@ -75,14 +74,10 @@ impl PlacedPlan {
 }
 
 impl<'a> Planner<'a> {
-    pub(crate) fn new(
-        program: &TensorProgram,
-        layouts: &Arena<TensorId, Layout>,
-        partition: &Partition,
-        cost: &dyn KernelCost,
-        options: &'a PlanOptions,
-        tagging: Tagging,
-    ) -> Option<Self> {
+    /// The planner of a partition; `None` if no value of it can be tagged so.
+    pub(crate) fn new(problem: &PlanProblem<'a>, partition: &Partition, tagging: Tagging) -> Option<Self> {
+        let PlanProblem { program, layouts, options } = *problem;
+        let cost = problem.cost();
         let expanded = split::expand(program, layouts, partition, tagging.of_parts());
         let origins = expanded.origins.clone();
         let exchanged = match tagging {

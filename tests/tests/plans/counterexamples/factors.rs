@@ -1,13 +1,12 @@
 //! Plans in which contractions poll their factors, each wrong in one way.
 
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::ElementType;
 use warpweave::graph::expr::{BinaryOp, Scalar};
 use warpweave::plan::plan::{ExecutionPlan, ROperator, Segment};
 use warpweave::plan::template::contraction::operand_staging::{stages_operands, without_staged_operands};
 use warpweave::plan::verify::verify;
-use warpweave_tests::pipeline::plan_under;
+use warpweave_tests::pipeline::{self, plan_under};
 use warpweave_tests::samples;
 
 /// Units under which the sample's factors are worth polling.
@@ -15,7 +14,7 @@ pub const UNITS: usize = 132;
 
 /// The counter-examples; the unchanged plan is right.
 pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
-    let (_, planned) = plan_under(&samples::windows(), FusionLevel::Register, &PlanOptions::new(UNITS));
+    let (_, planned) = plan_under(&samples::windows(), FusionLevel::Register, &pipeline::options(UNITS));
     let right = planned.plan;
     verify(right.clone()).unwrap_or_else(|violations| panic!("the plan is right: {violations:?}"));
     let changed = |change: &dyn Fn(&mut ROperator)| {

@@ -1,12 +1,11 @@
 //! Plans that check their indices badly.
 
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::ElementType;
 use warpweave::plan::plan::ExecutionPlan;
 use warpweave::plan::plan::index_records::IndexRecords;
 use warpweave::plan::verify::verify;
-use warpweave_tests::pipeline::plan_under;
+use warpweave_tests::pipeline::{self, plan_under};
 use warpweave_tests::sketch::Sketch;
 
 /// Rows of two tables by the same indices.
@@ -15,7 +14,7 @@ fn gathers() -> ExecutionPlan {
     let rows = sketch.typed_input(ElementType::I64, &[6]);
     let [short, long] = [5, 9].map(|extent| sketch.weight(&[extent, 4]));
     let found = [short, long].map(|table| sketch.gather(table, rows));
-    plan_under(&sketch.finish(&found), FusionLevel::Register, &PlanOptions::new(2)).1.plan
+    plan_under(&sketch.finish(&found), FusionLevel::Register, &pipeline::options(2)).1.plan
 }
 
 /// Plans of gathers, each wrong in one way; the unchanged one is right.

@@ -19,7 +19,7 @@ use warpweave::plan::plan::{
 use warpweave::plan::template::Template;
 use warpweave::plan::verify::verify;
 use warpweave::plan::verify::violation::Violation;
-use warpweave_tests::pipeline::{plan_under, plan_with};
+use warpweave_tests::pipeline::{self, plan_under, plan_with};
 use warpweave_tests::samples;
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
@@ -253,7 +253,7 @@ fn cases() -> Vec<(&'static str, ExecutionPlan)> {
 
 /// A plan that keeps constants on chip.
 fn kept() -> ExecutionPlan {
-    let options = PlanOptions { shared_bytes: 1 << 17, ..PlanOptions::new(4) };
+    let options = PlanOptions { shared_bytes: 1 << 17, ..pipeline::options(4) };
     plan_under(&samples::recurrence(), FusionLevel::Register, &options).1.plan
 }
 
@@ -306,7 +306,7 @@ fn weight_stationary_cases() -> Vec<(&'static str, ExecutionPlan)> {
 
 /// A product with constants that waits for what it multiplies them by.
 fn prefetching() -> ExecutionPlan {
-    let plan = plan_under(&samples::two_products(), FusionLevel::None, &PlanOptions::new(4)).1.plan;
+    let plan = plan_under(&samples::two_products(), FusionLevel::None, &pipeline::options(4)).1.plan;
     assert!(plan.persistent().prefetches() > 0, "the second product begins with constants");
     plan
 }

@@ -1,7 +1,6 @@
 //! Plans whose procedures are changed.
 
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::arena::Id;
 use warpweave::graph::expr::{AxisId, Index, Reducer};
 use warpweave::graph::procedure::Procedure;
@@ -12,12 +11,12 @@ use warpweave::plan::template::Template;
 use warpweave::plan::template::pointwise::Pointwise;
 use warpweave::plan::template::row::RowThreads;
 use warpweave::plan::verify::verify;
-use warpweave_tests::pipeline::plan_under;
+use warpweave_tests::pipeline::{self, plan_under};
 use warpweave_tests::samples;
 
 /// Counter-examples for what the verifier says of procedures.
 pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
-    let plan = || plan_under(&samples::procedures(), FusionLevel::Register, &PlanOptions::new(4)).1.plan;
+    let plan = || plan_under(&samples::procedures(), FusionLevel::Register, &pipeline::options(4)).1.plan;
     verify(plan()).unwrap_or_else(|violations| panic!("the plan is right: {violations:?}"));
     let changed = |of: fn(&ROperator) -> bool, change: fn(&mut ROperator)| {
         let mut plan = plan();

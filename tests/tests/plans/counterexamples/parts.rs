@@ -1,7 +1,6 @@
 //! Plans whose parts of sums carry their own validity and take one another's bytes, each wrong in one way.
 
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::graph::ElementType;
 use warpweave::graph::expr::{BinaryOp, Scalar, UnaryOp};
 use warpweave::graph::program::TensorId;
@@ -10,12 +9,12 @@ use warpweave::plan::plan::{
     BUFFER_ALIGNMENT, Buffer, EdgeKind, ExecutionPlan, MemoryPlan, PersistentSegment, Segment, TAGS,
 };
 use warpweave::plan::verify::verify;
-use warpweave_tests::pipeline::plan_under;
+use warpweave_tests::pipeline::{self, plan_under};
 use warpweave_tests::samples;
 
 /// The counter-examples; the unchanged plan is right.
 pub fn cases() -> Vec<(&'static str, ExecutionPlan)> {
-    let (_, planned) = plan_under(&samples::products_in_turn(6), FusionLevel::Register, &PlanOptions::new(40));
+    let (_, planned) = plan_under(&samples::products_in_turn(6), FusionLevel::Register, &pipeline::options(40));
     let right = planned.plan;
     verify(right.clone()).unwrap_or_else(|violations| panic!("the plan is right: {violations:?}"));
     let changed = |change: &dyn Fn(&mut ExecutionPlan)| {

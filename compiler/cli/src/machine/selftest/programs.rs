@@ -141,5 +141,5 @@ fn stored_model((name, model, io): &StoredModel) -> Result<Case, CliError> {
 }
 
 fn build(graph: &Graph) -> Result<Build, CliError> {
-    Ok(Build::new(Model::from_graph(graph)?, &mut |_| {}))
+    Ok(Build::new(Model::from_graph(graph)?)?)
 }
