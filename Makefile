@@ -104,6 +104,7 @@ others:
 	$(call suite,travel) sh scripts/travel_size.sh $(WARPWEAVE)
 	$(call suite,loader) sh scripts/loader_size.sh $(WARPWEAVE)
 	$(call suite,report) python3 scripts/check_report.py --warpweave $(WARPWEAVE)
+	$(call suite,tour) python3 scripts/tour.py --warpweave $(WARPWEAVE) --check
 	$(call suite,compare) sh scripts/compare_models.sh $(WARPWEAVE)
 	$(call suite,one-of-each) python3 scripts/add_one_of_each.py --test
 
@@ -145,6 +146,7 @@ results: fetch
 	python3 scripts/results.py --warpweave $(WARPWEAVE)
 	$(SCALING) --warpweave $(WARPWEAVE) --write docs/results/scaling.md
 	python3 scripts/pictures.py --warpweave $(WARPWEAVE)
+	python3 scripts/tour.py --warpweave $(WARPWEAVE)
 
 clean:
 	$(CARGO) clean

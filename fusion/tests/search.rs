@@ -4,6 +4,8 @@
 mod abstract_problems;
 #[path = "search/budget.rs"]
 mod budget;
+#[path = "search/closure.rs"]
+mod closure;
 #[path = "search/exhaustive.rs"]
 mod exhaustive;
 #[path = "search/programs.rs"]

@@ -59,10 +59,8 @@ pub struct CubinInfo {
 const FIRST_COUNTING_RESERVED_SHARED: u32 = 90;
 const RESERVED_SHARED_BYTES: u64 = 1024;
 
-const MACHINE_CUDA: u16 = 190;
 const ABI_WITH_ARCHITECTURE_IN_SECOND_BYTE: u8 = 8;
 const SYMBOL_IS_ENTRY: u8 = 0x10;
-const SYMBOL_TYPE_FUNCTION: u8 = 2;
 
 const FORMAT_SIZED: u8 = 4;
 const ATTRIBUTE_FRAME_SIZE: u8 = 0x11;
@@ -73,16 +71,16 @@ impl CubinInfo {
     /// Reads `bytes`.
     pub fn read(bytes: &[u8]) -> Result<Self, CubinError> {
         let elf = Elf::read(bytes)?;
-        if elf.machine != MACHINE_CUDA {
+        if !elf.is_for_cuda() {
             return Err(CubinError::NotACubin("it is for another machine"));
         }
-        let architecture = if elf.abi_version >= ABI_WITH_ARCHITECTURE_IN_SECOND_BYTE {
-            elf.flags >> 8 & 0xff
+        let architecture = if elf.abi_version() >= ABI_WITH_ARCHITECTURE_IN_SECOND_BYTE {
+            elf.flags() >> 8 & 0xff
         } else {
-            elf.flags & 0xff
+            elf.flags() & 0xff
         };
         let reserved = if architecture >= FIRST_COUNTING_RESERVED_SHARED { RESERVED_SHARED_BYTES } else { 0 };
-        let attributes = elf.section(".nv.info").map_or(Ok(Vec::new()), attributes)?;
+        let attributes = elf.section(".nv.info")?.map_or(Ok(Vec::new()), attributes)?;
         let value = |kind: u8, symbol: usize| {
             attributes
                 .iter()
@@ -91,7 +89,7 @@ impl CubinInfo {
         };
         let (mut entries, mut functions) = (Vec::new(), Vec::new());
         for (index, symbol) in elf.symbols()?.into_iter().enumerate() {
-            if symbol.kind != SYMBOL_TYPE_FUNCTION {
+            if !symbol.is_function {
                 continue;
             }
             let frame_bytes = value(ATTRIBUTE_FRAME_SIZE, index);
@@ -101,7 +99,7 @@ impl CubinInfo {
             }
             let registers =
                 value(ATTRIBUTE_REGISTER_COUNT, index).ok_or(CubinError::Damaged("an entry has no register count"))?;
-            let shared = elf.section(&format!(".nv.shared.{}", symbol.name)).map_or(0, |section| section.size);
+            let shared = elf.section(&format!(".nv.shared.{}", symbol.name))?.map_or(0, |section| section.size);
             entries.push(EntryInfo {
                 registers,
                 static_shared_bytes: shared.saturating_sub(reserved),
@@ -136,7 +134,7 @@ impl CubinInfo {
 /// The bytes of an entry's constant bank 2, where the compiler keeps tables of jumps; none where it has no table.
 pub fn jump_tables<'a>(cubin: &'a [u8], entry: &str) -> Result<&'a [u8], CubinError> {
     let elf = Elf::read(cubin)?;
-    Ok(elf.section(&format!(".nv.constant2.{entry}")).map_or(&[], |section| section.bytes))
+    Ok(elf.section(&format!(".nv.constant2.{entry}"))?.map_or(&[], |section| section.bytes))
 }
 
 /// The tables of functions in constant bank 3: the byte at which an address stands, and the function's symbol.
@@ -146,7 +144,7 @@ pub fn function_tables(cubin: &[u8]) -> Result<Vec<(u32, String)>, CubinError> {
 
 /// The assembler notes its command line; `-arch` is followed by the target.
 fn noted_target(elf: &Elf<'_>) -> Option<Target> {
-    let note = elf.section(".note.nv.tkinfo")?.bytes;
+    let note = elf.section(".note.nv.tkinfo").ok()??.bytes;
     let text = String::from_utf8_lossy(note);
     let (_, after) = text.split_once("-arch ")?;
     after.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').next()?.parse().ok()

@@ -11,7 +11,7 @@ use warpweave_codegen::kernel_ir::Program;
 use warpweave_codegen::prelude::device_source;
 use warpweave_codegen::print::{ENTRY_NAME, cuda};
 use warpweave_runtime::cache::Cache;
-use warpweave_runtime::cubin::CubinInfo;
+use warpweave_runtime::cubin::{CubinInfo, function_tables};
 use warpweave_runtime::gates::{GateReport, GateViolation, Subject, judge};
 use warpweave_runtime::nvrtc::{Nvrtc, NvrtcError, UnitKind};
 use warpweave_runtime::sass::COHERENT_CONSTANTS;
@@ -141,13 +141,13 @@ fn a_damaged_cubin_never_panics() {
     let bytes =
         nvrtc().compile("extern \"C\" __global__ void k() {}", Target::Sm80).expect("an empty kernel compiles").bytes;
     for length in 0..bytes.len() {
-        let _ = CubinInfo::read(&bytes[..length]);
+        let _ = (CubinInfo::read(&bytes[..length]), function_tables(&bytes[..length]));
     }
     for position in 0..bytes.len() {
         for value in [0, 0x7f, 0xff] {
             let mut damaged = bytes.clone();
             damaged[position] = value;
-            let _ = CubinInfo::read(&damaged);
+            let _ = (CubinInfo::read(&damaged), function_tables(&damaged));
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The search against the optimum.
 
+use crate::closure;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use warpweave_fusion::partition::search::problem::{DependenceGraph, Memo, NodeSet, PartitionProblem, Solution};
-use warpweave_fusion::partition::search::{beam, chain, closure, greedy, solve};
+use warpweave_fusion::partition::search::{beam, chain, greedy, solve};
 
 use crate::exhaustive::optimum;
 use crate::synthetic::{ArbitraryChain, Random, Synthetic};

@@ -1,10 +1,11 @@
 //! Searches that end before they are done.
 
+use crate::closure;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use warpweave_fusion::partition::search::budget::Budget;
 use warpweave_fusion::partition::search::problem::{Memo, PartitionProblem, Solution};
-use warpweave_fusion::partition::search::{closure, solve};
+use warpweave_fusion::partition::search::solve;
 
 use crate::synthetic::{ArbitraryChain, Synthetic};
 

@@ -1,166 +1,142 @@
-//! As much of ELF64, little-endian, as cubins need.
+//! The parts of an ELF file that a cubin has.
+
+use object::LittleEndian;
+use object::elf::{EM_CUDA, FileHeader64, SHT_SYMTAB, STT_FUNC};
+use object::read::elf::{FileHeader, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
 
 use super::CubinError;
 
+type Header = FileHeader64<LittleEndian>;
+
 /// A file whose section table has been read.
 pub(super) struct Elf<'a> {
-    pub machine: u16,
-    pub abi_version: u8,
-    pub flags: u32,
-    sections: Vec<Section<'a>>,
+    bytes: &'a [u8],
+    header: &'a Header,
+    sections: SectionTable<'a, Header>,
 }
 
 /// A section; `bytes` is empty where the file holds none of its `size`.
 #[derive(Clone, Copy)]
 pub(super) struct Section<'a> {
-    pub name: &'a str,
     pub bytes: &'a [u8],
     pub size: u64,
-    kind: u32,
-    link: u32,
 }
 
 pub(super) struct Symbol {
     pub name: String,
-    pub kind: u8,
+    pub is_function: bool,
     pub other: u8,
 }
 
-const HEADER_BYTES: usize = 64;
-const SECTION_HEADER_BYTES: usize = 64;
-const SYMBOL_BYTES: usize = 24;
-const RELOCATION_BYTES: usize = 24;
 const ADDRESS_BYTES: usize = 8;
-const SECTION_SYMBOLS: u32 = 2;
-const SECTION_WITHOUT_BYTES: u32 = 8;
+const OUTSIDE: CubinError = CubinError::Damaged("it points outside itself");
 
 impl<'a> Elf<'a> {
     pub fn read(bytes: &'a [u8]) -> Result<Self, CubinError> {
-        if bytes.len() < HEADER_BYTES || !bytes.starts_with(b"\x7fELF\x02\x01") {
-            return Err(CubinError::NotACubin("it is no 64-bit little-endian ELF file"));
-        }
-        let table = usize_at(bytes, 40)?;
-        let count = usize::from(u16_at(bytes, 60)?);
-        let name_section = usize::from(u16_at(bytes, 62)?);
-        let headers = slice(bytes, table, count * SECTION_HEADER_BYTES)?;
-        let headers: Vec<&[u8]> = headers.chunks_exact(SECTION_HEADER_BYTES).collect();
-        let names = headers.get(name_section).ok_or(CubinError::Damaged("it has no section names"))?;
-        let names = content(bytes, names)?;
-        let mut sections = Vec::new();
-        for header in headers {
-            sections.push(Section {
-                name: text_at(names, u32_at(header, 0)? as usize)?,
-                bytes: content(bytes, header)?,
-                size: u64_at(header, 32)?,
-                kind: u32_at(header, 4)?,
-                link: u32_at(header, 40)?,
-            });
-        }
-        Ok(Self { machine: u16_at(bytes, 18)?, abi_version: bytes[8], flags: u32_at(bytes, 48)?, sections })
+        let not_elf = |_| CubinError::NotACubin("it is no 64-bit little-endian ELF file");
+        let header = Header::parse(bytes).map_err(not_elf)?;
+        header.endian().map_err(not_elf)?;
+        let sections = header.sections(LittleEndian, bytes).map_err(outside)?;
+        Ok(Self { bytes, header, sections })
+    }
+
+    /// Whether it is for a CUDA device.
+    pub fn is_for_cuda(&self) -> bool {
+        self.header.e_machine(LittleEndian) == EM_CUDA
+    }
+
+    /// The version of the binary interface.
+    pub fn abi_version(&self) -> u8 {
+        self.header.e_ident().abi_version
+    }
+
+    /// The machine's own flags.
+    pub fn flags(&self) -> u32 {
+        self.header.e_flags(LittleEndian).0
     }
 
     /// The first section of this name.
-    pub fn section(&self, name: &str) -> Option<Section<'a>> {
-        self.sections.iter().copied().find(|section| section.name == name)
+    pub fn section(&self, name: &str) -> Result<Option<Section<'a>>, CubinError> {
+        let Some((_, section)) = self.sections.section_by_name(LittleEndian, name.as_bytes()) else {
+            return Ok(None);
+        };
+        let bytes = section.data(LittleEndian, self.bytes).map_err(outside)?;
+        Ok(Some(Section { bytes, size: section.sh_size(LittleEndian) }))
     }
 
-    /// What the loader puts into a section: the byte at which each address goes, and the symbol whose address it is.
+    /// The addresses that the loader puts into a section: the byte of each, and the symbol whose address it is.
     pub fn relocations(&self, section: &str) -> Result<Vec<(u32, String)>, CubinError> {
-        let Some(table) = self.section(&format!(".rela{section}")) else {
+        let table = format!(".rela{section}");
+        let Some((_, table)) = self.sections.section_by_name(LittleEndian, table.as_bytes()) else {
             return Ok(Vec::new());
         };
-        let size = self.section(section).map_or(0, |section| section.bytes.len());
+        let Some((entries, _)) = table.rela(LittleEndian, self.bytes).map_err(outside)? else {
+            return Ok(Vec::new());
+        };
+        let size = self.section(section)?.map_or(0, |section| section.bytes.len());
         let symbols = self.symbols()?;
-        let relocation = |entry: &[u8]| {
-            let symbol = symbols.get(u32_at(entry, 12)? as usize).ok_or(OUTSIDE)?;
-            let offset = usize_at(entry, 0)?;
+        let relocation = |entry: &<Header as FileHeader>::Rela| {
+            let symbol = symbols.get(entry.r_sym(LittleEndian, false) as usize).ok_or(OUTSIDE)?;
+            let offset = usize::try_from(entry.r_offset(LittleEndian)).map_err(|_| OUTSIDE)?;
             let is_inside = offset.checked_add(ADDRESS_BYTES).is_some_and(|end| end <= size);
             let offset = u32::try_from(offset).ok().filter(|_| is_inside).ok_or(OUTSIDE)?;
             Ok((offset, symbol.name.clone()))
         };
-        table.bytes.chunks_exact(RELOCATION_BYTES).map(relocation).collect()
+        entries.iter().map(relocation).collect()
     }
 
     /// The symbols in the order of their table.
     pub fn symbols(&self) -> Result<Vec<Symbol>, CubinError> {
-        let Some(table) = self.sections.iter().find(|section| section.kind == SECTION_SYMBOLS) else {
-            return Ok(Vec::new());
+        let table: SymbolTable<'_, Header> =
+            self.sections.symbols(LittleEndian, self.bytes, SHT_SYMTAB).map_err(outside)?;
+        let symbol = |symbol: &<Header as FileHeader>::Sym| {
+            let name = symbol.name(LittleEndian, table.strings()).map_err(outside)?;
+            let name = std::str::from_utf8(name).map_err(|_| CubinError::Damaged("a name is no text"))?;
+            Ok(Symbol { name: name.to_owned(), is_function: symbol.st_type() == STT_FUNC, other: symbol.st_other().0 })
         };
-        let names = self.sections.get(table.link as usize).ok_or(CubinError::Damaged("symbols have no names"))?;
-        let symbol = |entry: &[u8]| {
-            let name = text_at(names.bytes, u32_at(entry, 0)? as usize)?.to_owned();
-            Ok(Symbol { name, kind: entry[4] & 0xf, other: entry[5] })
-        };
-        table.bytes.chunks_exact(SYMBOL_BYTES).map(symbol).collect()
+        table.iter().map(symbol).collect()
     }
 }
 
-/// The bytes that a section header points to.
-fn content<'a>(file: &'a [u8], header: &[u8]) -> Result<&'a [u8], CubinError> {
-    if u32_at(header, 4)? == SECTION_WITHOUT_BYTES {
-        return Ok(&[]);
-    }
-    slice(file, usize_at(header, 24)?, usize_at(header, 32)?)
+fn outside(_: object::read::Error) -> CubinError {
+    OUTSIDE
 }
-
-fn slice(bytes: &[u8], start: usize, length: usize) -> Result<&[u8], CubinError> {
-    let end = start.checked_add(length).ok_or(OUTSIDE)?;
-    bytes.get(start..end).ok_or(OUTSIDE)
-}
-
-fn array<const N: usize>(bytes: &[u8], start: usize) -> Result<[u8; N], CubinError> {
-    slice(bytes, start, N)?.try_into().map_err(|_| OUTSIDE)
-}
-
-fn u16_at(bytes: &[u8], start: usize) -> Result<u16, CubinError> {
-    Ok(u16::from_le_bytes(array(bytes, start)?))
-}
-
-fn u32_at(bytes: &[u8], start: usize) -> Result<u32, CubinError> {
-    Ok(u32::from_le_bytes(array(bytes, start)?))
-}
-
-fn u64_at(bytes: &[u8], start: usize) -> Result<u64, CubinError> {
-    Ok(u64::from_le_bytes(array(bytes, start)?))
-}
-
-fn usize_at(bytes: &[u8], start: usize) -> Result<usize, CubinError> {
-    usize::try_from(u64_at(bytes, start)?).map_err(|_| OUTSIDE)
-}
-
-fn text_at(names: &[u8], start: usize) -> Result<&str, CubinError> {
-    let tail = names.get(start..).ok_or(OUTSIDE)?;
-    let length = tail.iter().position(|&byte| byte == 0).ok_or(CubinError::Damaged("a name does not end"))?;
-    std::str::from_utf8(&tail[..length]).map_err(|_| CubinError::Damaged("a name is no text"))
-}
-
-const OUTSIDE: CubinError = CubinError::Damaged("it points outside itself");
 
 #[cfg(test)]
 mod tests {
+    use object::elf::RelocationType;
+    use object::write::{Object, Relocation, StandardSegment, Symbol, SymbolSection};
+    use object::{Architecture, BinaryFormat, Endianness, RelocationFlags, SectionKind};
+    use object::{SymbolFlags, SymbolKind, SymbolScope};
+
     use super::*;
 
     /// The addresses in a section of 16 bytes, of which one goes to this byte.
-    fn addresses(byte: u64, symbol: u32) -> Result<Vec<(u32, String)>, CubinError> {
-        let mut relocation = byte.to_le_bytes().to_vec();
-        relocation.extend(2u32.to_le_bytes().into_iter().chain(symbol.to_le_bytes()).chain([0; 8]));
-        let mut symbols = [0; 2 * SYMBOL_BYTES];
-        symbols[SYMBOL_BYTES] = 1;
-        let section = |name, bytes, kind| Section { name, bytes, size: 0, kind, link: 1 };
-        let sections = vec![
-            section(".symtab", &symbols, SECTION_SYMBOLS),
-            section(".strtab", b"\0k0\0", 3),
-            section(".nv.constant3", &[0; 16], 1),
-            section(".rela.nv.constant3", &relocation, 4),
-        ];
-        Elf { machine: 0, abi_version: 0, flags: 0, sections }.relocations(".nv.constant3")
+    fn addresses(byte: u64) -> Result<Vec<(u32, String)>, CubinError> {
+        let mut file = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
+        let segment = file.segment_name(StandardSegment::Data).to_vec();
+        let section = file.add_section(segment, b".nv.constant3".to_vec(), SectionKind::ReadOnlyData);
+        file.append_section_data(section, &[0; 16], 8);
+        let symbol = file.add_symbol(Symbol {
+            name: b"k0".to_vec(),
+            value: 0,
+            size: 0,
+            kind: SymbolKind::Text,
+            scope: SymbolScope::Linkage,
+            weak: false,
+            section: SymbolSection::Undefined,
+            flags: SymbolFlags::None,
+        });
+        let flags = RelocationFlags::Elf { r_type: RelocationType(2) };
+        file.add_relocation(section, Relocation { offset: byte, symbol, addend: 0, flags }).expect("it can be written");
+        Elf::read(&file.write().expect("it can be written"))?.relocations(".nv.constant3")
     }
 
     #[test]
-    fn addresses_lie_in_their_section_and_are_of_symbols() {
-        assert_eq!(addresses(8, 1), Ok(vec![(8, "k0".to_owned())]));
-        for (byte, symbol) in [(9, 1), (1 << 40, 1), (u64::MAX, 1), (8, 2)] {
-            assert_eq!(addresses(byte, symbol), Err(OUTSIDE), "byte {byte}, symbol {symbol}");
+    fn addresses_lie_in_their_section() {
+        assert_eq!(addresses(8), Ok(vec![(8, "k0".to_owned())]));
+        for byte in [9, 1 << 40, u64::MAX] {
+            assert_eq!(addresses(byte), Err(OUTSIDE), "byte {byte}");
         }
     }
 }

@@ -55,7 +55,7 @@ const ARROWS: [(&str, &[&str], &[&str]); 12] = [
 const VOCABULARY: [&str; 4] = ["bytes", "half", "serde", "thiserror"];
 
 /// Where each other package is at home.
-const HOMES: [(&str, &[&str]); 25] = [
+const HOMES: [(&str, &[&str]); 27] = [
     ("blake3", &["warpweave-runtime"]),
     // Views of tensors as slices: where tensors are made, and where the host computes with them.
     ("bytemuck", &["warpweave-graph", "warpweave-runtime"]),
@@ -72,6 +72,8 @@ const HOMES: [(&str, &[&str]); 25] = [
     ("mimalloc", &["warpweave-cli"]),
     ("nix", &["warpweave-runtime"]),
     ("nvml-wrapper", &["warpweave-runtime"]),
+    ("object", &["warpweave-runtime"]),
+    ("petgraph", &["warpweave-fusion"]),
     ("postcard", &["warpweave-runtime"]),
     ("proptest", &["warpweave-fusion", "warpweave-tests"]),
     ("prost", &["warpweave-frontend"]),

@@ -174,6 +174,7 @@ fn kernel_figures(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) 
     let mut value = json!({
         "kernel": format!("k{}", kernel.kernel),
         "template": template,
+        "operator": kernel.operator.to_string(),
         "operators": kernel.operators,
         "tasks": kernel.tasks,
         "search_microseconds": kernel.searched,

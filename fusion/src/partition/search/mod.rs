@@ -4,13 +4,13 @@
 pub mod beam;
 pub mod budget;
 pub mod chain;
-pub mod closure;
 pub mod greedy;
 pub mod limit_staged;
 pub mod neighbours;
 pub mod order;
 pub mod problem;
 pub mod program;
+pub mod quotient;
 pub mod size;
 pub mod state;
 pub mod structure;

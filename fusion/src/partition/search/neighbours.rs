@@ -7,8 +7,9 @@ use warpweave_graph::pipeline::PreparedProgram;
 use warpweave_graph::program::StatementId;
 
 use crate::cost::KernelCost;
-use crate::partition::search::problem::{DependenceGraph, NodeSet, PartitionProblem};
+use crate::partition::search::problem::{NodeSet, PartitionProblem};
 use crate::partition::search::program::ProgramProblem;
+use crate::partition::search::quotient::QuotientGraph;
 use crate::partition::search::{FusionLevel, Partition};
 
 /// What merging a group with a neighbour would come to.
@@ -56,11 +57,15 @@ pub fn neighbours(
     let others = partition.groups.iter().enumerate().filter(|(other, group)| {
         *other != position && group.statements.iter().any(|statement| adjacent.contains(&statement.index()))
     });
+    let quotient = QuotientGraph::new(graph, partition.groups.iter().map(|group| nodes(&group.statements).into()));
+    let group_of = |statements: &BTreeSet<StatementId>| {
+        statements.first().map(|statement| quotient.group_of(statement.index())).expect("a group has statements")
+    };
     let verdict = |other: &BTreeSet<StatementId>, apart: f64| {
-        let merged: NodeSet = nodes(&own.statements.union(other).copied().collect()).into();
-        if !is_convex(graph, &merged) {
+        if quotient.makes_cycle(group_of(&own.statements), group_of(other)) {
             return Verdict::Cycle;
         }
+        let merged: NodeSet = nodes(&own.statements.union(other).copied().collect()).into();
         problem.evaluate(&merged).map_or(Verdict::NoKernel, |together| Verdict::Possible { together, apart })
     };
     others
@@ -69,21 +74,4 @@ pub fn neighbours(
             verdict: verdict(&other.statements, own.microseconds + other.microseconds),
         })
         .collect()
-}
-
-/// Whether no path leaves a set and comes back.
-fn is_convex(graph: &DependenceGraph, set: &NodeSet) -> bool {
-    let (Some(&first), Some(&last)) = (set.first(), set.last()) else { return true };
-    let inside = |node: usize| set.binary_search(&node).is_ok();
-    let mut left = vec![false; last + 1 - first];
-    for node in first..=last {
-        let after =
-            graph.predecessors(node).iter().any(|&before| before >= first && (left[before - first] || inside(before)));
-        let returns = graph.predecessors(node).iter().any(|&before| before >= first && left[before - first]);
-        if inside(node) && returns {
-            return false;
-        }
-        left[node - first] = !inside(node) && after;
-    }
-    true
 }

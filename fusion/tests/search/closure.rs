@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::partition::search::problem::{Memo, NodeSet, PartitionProblem, Solution, union};
+use warpweave_fusion::partition::search::problem::{Memo, NodeSet, PartitionProblem, Solution, union};
+use warpweave_fusion::partition::search::quotient::QuotientGraph;
 
 /// The partitions that DeepCuts' Algorithm 1 collects, in the order in which it meets them, with merges that would make
 /// a cycle among the groups left out (erratum E9). There may be exponentially many; the search ends at `limit`.
@@ -45,19 +46,5 @@ fn edges<P: PartitionProblem>(groups: &[NodeSet], memo: &Memo<'_, P>) -> BTreeSe
 
 /// Whether the graph of groups has no cycle.
 pub fn is_acyclic<P: PartitionProblem>(groups: &[NodeSet], memo: &Memo<'_, P>) -> bool {
-    let edges = edges(groups, memo);
-    let mut waiting = vec![0usize; groups.len()];
-    edges.iter().for_each(|&(_, to)| waiting[to] += 1);
-    let mut ready: Vec<usize> = (0..groups.len()).filter(|&group| waiting[group] == 0).collect();
-    let mut placed = 0;
-    while let Some(group) = ready.pop() {
-        placed += 1;
-        for &(_, to) in edges.range((group, 0)..(group + 1, 0)) {
-            waiting[to] -= 1;
-            if waiting[to] == 0 {
-                ready.push(to);
-            }
-        }
-    }
-    placed == groups.len()
+    QuotientGraph::new(memo.graph(), groups.iter().cloned()).is_acyclic()
 }
