@@ -2,6 +2,8 @@
 
 pub mod arena;
 pub mod arithmetic;
+#[cfg(feature = "ndarray")]
+mod arrays;
 pub mod autodiff;
 pub mod counted;
 pub mod expr;

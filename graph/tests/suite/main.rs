@@ -1,5 +1,7 @@
 //! Tests of graphs, operators and expressions.
 
+#[cfg(feature = "ndarray")]
+mod arrays;
 mod contributed;
 mod factors;
 mod not_finite;

@@ -55,7 +55,7 @@ const ARROWS: [(&str, &[&str], &[&str]); 12] = [
 const VOCABULARY: [&str; 4] = ["bytes", "half", "serde", "thiserror"];
 
 /// Where each other package is at home.
-const HOMES: [(&str, &[&str]); 27] = [
+const HOMES: [(&str, &[&str]); 28] = [
     ("blake3", &["warpweave-runtime"]),
     // Views of tensors as slices: where tensors are made, and where the host computes with them.
     ("bytemuck", &["warpweave-graph", "warpweave-runtime"]),
@@ -70,6 +70,7 @@ const HOMES: [(&str, &[&str]); 27] = [
     ("libtest-mimic", &["warpweave-tests"]),
     ("memmap2", &["warpweave-runtime"]),
     ("mimalloc", &["warpweave-cli"]),
+    ("ndarray", &["warpweave", "warpweave-graph"]),
     ("nix", &["warpweave-runtime"]),
     ("nvml-wrapper", &["warpweave-runtime"]),
     ("object", &["warpweave-runtime"]),
