@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
 use warpweave_graph::legible::legible;
-use warpweave_graph::ops::cast::element_type;
+use warpweave_graph::ops::arithmetic::cast::element_type;
 use warpweave_graph::types::MAX_RANK;
 use warpweave_graph::{ElementType, Shape, Tensor, TensorType};
 

@@ -9,12 +9,10 @@ kind can do without. An edit is one of
 """
 
 OPERATOR = {
-    "create": {"graph/src/ops/example.rs": "operator.rs.in"},
+    "create": {"graph/src/ops/functions/example.rs": "operator.rs.in"},
     "edit": {
-        "graph/src/ops/mod.rs": [
-            ("before", "pub mod exp;", "pub mod example;"),
-            ("before", "    exp::Exp,", "example::Example,"),
-        ],
+        "graph/src/ops/functions/mod.rs": [("before", "pub mod exp;", "pub mod example;")],
+        "graph/src/ops/mod.rs": [("before", "    exp::Exp,", "example::Example,")],
     },
     "optional": ["docs/operators.md", "scripts/operator_families/"],
 }
@@ -92,7 +90,7 @@ TEMPLATE = {
     },
     "edit": {
         "fusion/plan/src/template/mod.rs": [
-            ("before", "pub mod fill;", "pub mod example;"),
+            ("before", "pub mod opaque;", "pub mod example;"),
             ("after", "    Row(RowThreads),", "/// A template that takes no body.\nExample,"),
             ("after", "Self::Row(own) => own,", "Self::Example => &example::Example,"),
         ],
@@ -101,7 +99,7 @@ TEMPLATE = {
             ("before", '("opaque", |_| Ok(Template::Opaque)),', '("example", |_| Ok(Template::Example)),'),
         ],
         "fusion/src/template/mod.rs": [
-            ("before", "pub mod kernel;", "pub mod example;"),
+            ("before", "pub mod opaque;", "pub mod example;"),
             ("after", "Template::Row(own) => own,", "Template::Example => &warpweave_plan::template::example::Example,"),
         ],
         "fusion/src/template/candidates.rs": [
@@ -111,7 +109,7 @@ TEMPLATE = {
                 "found.extend(warpweave_plan::template::example::candidate(body));",
             ),
         ],
-        "fusion/src/template/contraction/limit_shapes.rs": [("after", "| Template::Row(_)", "| Template::Example")],
+        "fusion/src/partition/search/limit_shapes.rs": [("after", "| Template::Row(_)", "| Template::Example")],
         "codegen/src/lower/mod.rs": [
             ("before", "pub(crate) mod hoist;", "pub(crate) mod example;"),
             ("before", "Template::Opaque => opaque::emit", "Template::Example => example::emit(&mut emitter)?,"),

@@ -1,8 +1,8 @@
 //! Writes tensor programs in a few words.
 
 use warpweave::graph::expr::{AxisId, BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar, UnaryOp};
-use warpweave::graph::ops::matmul::MatMul;
-use warpweave::graph::ops::ordering;
+use warpweave::graph::ops::products::matmul::MatMul;
+use warpweave::graph::ops::reductions::ordering;
 use warpweave::graph::procedure::{Opaque, Procedure};
 use warpweave::graph::program::{ProgramBuilder, TensorId, TensorProgram};
 use warpweave::graph::{ElementType, TensorType};

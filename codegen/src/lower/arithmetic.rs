@@ -1,15 +1,34 @@
-//! Expressions and statements that several templates write.
+//! Types, expressions and statements that several templates write.
 
-use crate::kernel_ir::expression::BinaryOp;
-use crate::kernel_ir::expression::Expression;
-use crate::kernel_ir::expression::ScalarType;
+use warpweave_graph::expr::Literal;
+use warpweave_graph::{ElementType, minifloat};
+
+use crate::kernel_ir::expression::{BinaryOp, Constant, Expression, ScalarType};
 use crate::kernel_ir::ids::ArrayId;
 use crate::kernel_ir::memory::Width;
-use crate::kernel_ir::statement::Place;
-use crate::kernel_ir::statement::Statement;
-use crate::lower::emitter::add;
-use crate::lower::emitter::binary;
-use crate::lower::emitter::multiply;
+use crate::kernel_ir::statement::{Place, Statement};
+use crate::lower::emitter::{Emitter, add, binary, multiply};
+use crate::lower::error::LowerError;
+
+/// The register type of an element type.
+pub(crate) fn scalar_type(emitter: &Emitter, element: ElementType) -> Result<ScalarType, LowerError> {
+    emitter.memory_type(element).map(|memory| memory.scalar_type())
+}
+
+/// A literal of a register type.
+pub(crate) fn emit_literal(emitter: &Emitter, literal: Literal) -> Result<Expression, LowerError> {
+    let element = literal.element();
+    if element.is_storage() && element.is_float() {
+        return Ok(Expression::i32(i32::from(minifloat::encode(element, literal.to_f64()))));
+    }
+    let constant = match scalar_type(emitter, element)? {
+        ScalarType::Bool => Constant::Bool(literal.to_i64() != 0),
+        ScalarType::I32 => Constant::I32(literal.to_i64() as i32),
+        ScalarType::I64 => Constant::I64(literal.to_i64()),
+        ScalarType::F32 => Constant::F32((literal.to_f64() as f32).to_bits()),
+    };
+    Ok(Expression::Constant(constant))
+}
 
 pub(crate) fn set(array: ArrayId, index: Expression, value: Expression) -> Statement {
     Statement::Assign { place: Place::Element(array, index), value }

@@ -7,10 +7,10 @@ use warpweave_graph::ElementType;
 use warpweave_graph::arithmetic::{highest, lowest};
 
 use crate::kernel_ir::expression::{BinaryOp, Constant, Expression, ScalarType, UnaryOp};
+use crate::lower::arithmetic::scalar_type;
 use crate::lower::emitter::Emitter;
 use crate::lower::error::LowerError;
 use crate::lower::minifloat::{decoded, encoded};
-use crate::lower::types::scalar_type;
 
 /// A value of one element type as another's. Floating point truncates and saturates, integers wrap, anything becomes a
 /// truth value by `≠ 0`.

@@ -22,7 +22,6 @@ pub(crate) mod shared_values;
 pub(crate) mod staged;
 pub(crate) mod store;
 pub(crate) mod tile;
-pub(crate) mod types;
 pub mod unsupported;
 pub(crate) mod weight_stationary;
 

@@ -5,11 +5,11 @@ use warpweave_graph::expr::{self, Reducer, Scalar};
 
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
 use crate::kernel_ir::ids::LocalId;
+use crate::lower::arithmetic::emit_literal;
 use crate::lower::convert::wrapped;
 use crate::lower::emitter::Emitter;
 use crate::lower::error::LowerError;
 use crate::lower::scalar::Point;
-use crate::lower::types::emit_literal;
 
 /// The value that a reduction starts from.
 pub(crate) fn neutral(emitter: &Emitter, reducer: Reducer, element: ElementType) -> Result<Expression, LowerError> {

@@ -17,13 +17,13 @@ use crate::kernel_ir::ids::{ArrayId, LocalId};
 use crate::kernel_ir::memory::WARP_SIZE;
 use crate::kernel_ir::memory::{MemoryType, ShuffleMode, Width};
 use crate::kernel_ir::statement::{Place, Statement};
+use crate::lower::arithmetic::scalar_type;
 use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::reduce::{accumulate, combine, neutral, reduced_value};
 use crate::lower::scalar::Point;
 use crate::lower::store::store;
 use crate::lower::tile::{TileAxes, decode_box};
-use crate::lower::types::scalar_type;
 
 /// The row that a thread works on.
 pub(crate) struct Row {

@@ -1,7 +1,7 @@
 //! Scalar bodies at one point of a stage's axes.
 
-use crate::lower::types::emit_literal;
-use crate::lower::types::scalar_type;
+use crate::lower::arithmetic::emit_literal;
+use crate::lower::arithmetic::scalar_type;
 use std::collections::HashMap;
 
 use warpweave_graph::ElementType;

@@ -11,8 +11,8 @@ use warpweave_fusion::cost::traffic::Traffic;
 use warpweave_fusion::partition::search::neighbours;
 use warpweave_fusion::partition::search::neighbours::Neighbour;
 use warpweave_fusion::partition::search::{FusionLevel, Partition, SearchEnd};
+use warpweave_fusion::partition::split;
 use warpweave_fusion::schedule::options::PlanOptions;
-use warpweave_fusion::template::contraction::split;
 use warpweave_graph::pipeline::PreparedProgram;
 use warpweave_plan::plan::EdgeKind;
 

@@ -174,7 +174,7 @@ mod tests {
     use std::convert::Infallible;
 
     use warpweave_graph::ElementType;
-    use warpweave_graph::ops::relu::Relu;
+    use warpweave_graph::ops::activations::relu::Relu;
     use warpweave_graph::program::ProgramBuilder;
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use warpweave_graph::ops::cast::element_type;
+use warpweave_graph::ops::arithmetic::cast::element_type;
 use warpweave_graph::types::MAX_RANK;
 use warpweave_graph::{ElementType, Shape};
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use warpweave_graph::ops::cast::element_type;
+use warpweave_graph::ops::arithmetic::cast::element_type;
 use warpweave_graph::{ElementType, Shape};
 
 use super::error::ImportError;

@@ -2,7 +2,7 @@
 
 use warpweave_graph::arena::Arena;
 use warpweave_graph::counted;
-use warpweave_graph::ops::where_::Where;
+use warpweave_graph::ops::logic::where_::Where;
 use warpweave_graph::ops::{Context, Fact, InferError, Op};
 use warpweave_graph::passes::constant_folding::evaluate_node;
 use warpweave_graph::types::MAX_RANK;

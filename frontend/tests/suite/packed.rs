@@ -6,7 +6,7 @@ use prost::Message;
 use warpweave_frontend::import::tensor;
 use warpweave_frontend::onnx::{StringStringEntryProto, TensorProto};
 use warpweave_frontend::{Constant, ImportOptions, Number, import};
-use warpweave_graph::ops::cast::element_number;
+use warpweave_graph::ops::arithmetic::cast::element_number;
 use warpweave_graph::{ElementType, Tensor, TensorType};
 
 use crate::import::Folder;

@@ -4,9 +4,9 @@
 //! one after another, and the cost of a dependent step.
 
 use crate::cost::instructions::BARRIER_CYCLES;
-use crate::template::contraction::split::may_split;
-use crate::template::kernel::CountedKernel;
+use crate::partition::split::may_split;
 use crate::template::pricing;
+use crate::template::pricing::CountedKernel;
 use crate::tuning::SearchTuning;
 use std::sync::Arc;
 use warpweave_graph::program::TensorProgram;
@@ -20,8 +20,8 @@ use crate::cost::arch::{DeviceShare, GpuArch};
 use crate::cost::counts::{KernelCounts, Sampling};
 use crate::cost::traffic::{bytes, moved_bytes};
 use crate::cost::{KernelCost, PricedKernel};
-use crate::template::contraction::shortlist::shortlist;
-use crate::template::contraction::split::{SplitBodies, SplitKernels, split, split_kernel};
+use crate::partition::split::{SplitBodies, SplitKernels, split, split_kernel};
+use crate::template::candidates::shortlist;
 use crate::template::kernel_counts;
 use crate::template::staged::cost as phase_cost;
 use warpweave_plan::body::GroupBody;

@@ -6,7 +6,6 @@ use warpweave_graph::types::TensorType;
 
 use crate::partition::search::Partition;
 use warpweave_plan::body::{GroupBody, StageSource};
-use warpweave_plan::template::contraction::index_axes;
 
 /// Bytes through global memory, each operand's regions and each output once a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -97,7 +96,7 @@ fn tensor_bytes<'a>(
         for (id, access) in stage.expr.reads.iter() {
             let StageSource::Operand(operand) = stage.sources[access.operand] else { continue };
             region::input_region(&stage.expr, id, &whole).into_iter().for_each(|region| read[operand].add(region));
-            let axes = index_axes(&stage.expr, &access.index).into_iter();
+            let axes = stage.expr.index_axes(&access.index).into_iter();
             points[operand] += axes.map(|axis| stage.expr.axes[axis].extent as u64).product::<u64>();
         }
     }

@@ -2,4 +2,5 @@
 
 pub mod build;
 pub mod search;
+pub mod split;
 pub mod text;

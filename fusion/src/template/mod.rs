@@ -3,7 +3,6 @@
 pub mod attention;
 pub mod candidates;
 pub mod contraction;
-pub mod kernel;
 pub mod opaque;
 pub mod pointwise;
 pub mod pricing;

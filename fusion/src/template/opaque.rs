@@ -8,7 +8,7 @@ use crate::cost::cpu::Processor;
 use crate::cost::host::operations;
 use crate::cost::instructions::BARRIER_CYCLES;
 use crate::cost::instructions::work;
-use crate::template::kernel::CountedKernel;
+use crate::template::pricing::CountedKernel;
 use crate::template::pricing::Pricing;
 use crate::template::row::cost::shared_row;
 use warpweave_graph::numerics::WORD_BYTES;

@@ -6,7 +6,7 @@ use crate::cost::counts::Sampling;
 use crate::cost::cpu::Processor;
 use crate::cost::host::evaluated;
 use crate::cost::instructions::COMBINE_LATENCY;
-use crate::template::kernel::CountedKernel;
+use crate::template::pricing::CountedKernel;
 use crate::template::pricing::{CALL_STEPS, Pricing};
 use crate::template::row::cost::shared_row;
 use warpweave_graph::expr::TensorExpr;

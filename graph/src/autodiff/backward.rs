@@ -9,7 +9,8 @@ use crate::arena::Arena;
 use crate::expr::parts::identity;
 use crate::expr::{Reducer, TensorExpr, merge_operands};
 use crate::legible::legible;
-use crate::ops::{keyed_sums, movement};
+use crate::ops::indexing::keyed_sums;
+use crate::ops::layout::movement;
 use crate::program::{Definition, Differentiable, Origin, OriginId, Phase, ProgramBuilder, Statement, TensorId, Ties};
 
 /// Why a program has no gradients.

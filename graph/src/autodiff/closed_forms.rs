@@ -4,11 +4,11 @@
 
 use super::chain::Chain;
 use crate::expr::{BinaryOp, Scalar, UnaryOp};
-use crate::ops::acos::angle_of_cosine;
-use crate::ops::acosh::area_of_cosine;
-use crate::ops::asin::angle_of_sine;
-use crate::ops::atanh::area_of_tangent;
 use crate::ops::elementwise::{log_one_plus, sigmoid};
+use crate::ops::functions::acos::angle_of_cosine;
+use crate::ops::functions::acosh::area_of_cosine;
+use crate::ops::functions::asin::angle_of_sine;
+use crate::ops::functions::atanh::area_of_tangent;
 use crate::types::ElementType;
 
 /// Recognises one of these functions; returns its argument, and `adjoint` times the derivative with respect to it.

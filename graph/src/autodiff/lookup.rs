@@ -5,7 +5,7 @@
 use crate::arena::Id;
 use crate::expr::parts::{axes_behind, with_used_reads};
 use crate::expr::{Atom, Axis, AxisId, AxisKind, Index, IndirectIndex, Read, ReadId, Scalar, TensorExpr, substitute};
-use crate::ops::keyed_sums::KEY;
+use crate::ops::indexing::keyed_sums::KEY;
 use crate::types::TensorType;
 
 use super::points::Points;

@@ -6,6 +6,7 @@
 
 pub mod builder;
 mod check;
+mod dependence;
 mod display;
 pub mod index;
 mod operands;

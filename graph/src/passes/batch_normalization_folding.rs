@@ -4,7 +4,7 @@ use super::rewrite::{Operand, Patch, Replacement};
 use super::uses;
 use crate::ir::{Graph, Node, Origin};
 use crate::ops::Op;
-use crate::ops::batch_normalization::Statistics;
+use crate::ops::normalizations::batch_normalization::Statistics;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
 

@@ -3,8 +3,8 @@
 use super::rewrite::{Operand, Patch, Replacement};
 use crate::ir::{Graph, Node, Origin, ValueId};
 use crate::ops::Op;
-use crate::ops::reshape::Reshape;
-use crate::ops::transpose::Transpose;
+use crate::ops::layout::reshape::Reshape;
+use crate::ops::layout::transpose::Transpose;
 use crate::tensor::Tensor;
 use crate::types::Shape;
 

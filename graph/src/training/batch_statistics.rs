@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expr::{BinaryOp, Scalar};
 use crate::ir::{Graph, GraphOutput, Node, NodeId, Origin, Value, ValueId};
-use crate::ops::batch_normalization::{BatchNormalization, Parameters, Statistics};
+use crate::ops::normalizations::batch_normalization::{BatchNormalization, Parameters, Statistics};
 use crate::ops::{Op, compose};
 use crate::program::{ProgramBuilder, TensorId};
 

@@ -2,7 +2,7 @@
 
 use crate::ir::{Graph, Origin, Value};
 use crate::ops::Op;
-use crate::ops::dropout::Dropout;
+use crate::ops::random_numbers::dropout::Dropout;
 use crate::types::ValueType;
 
 use super::step::SEED;

@@ -1,9 +1,10 @@
 //! Losses of a model's output and a target.
 
 use crate::expr::{BinaryOp, ExprBuilder, Index, Literal, Reducer, Scalar, UnaryOp};
+use crate::ops::activations::log_softmax::LogSoftmax;
+use crate::ops::compose;
 use crate::ops::elementwise::log_one_plus;
-use crate::ops::log_softmax::LogSoftmax;
-use crate::ops::{compose, movement};
+use crate::ops::layout::movement;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, Shape, TensorType};
 

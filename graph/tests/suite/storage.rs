@@ -66,7 +66,7 @@ fn chosen(numbers: &Tensor, element: ElementType) -> Tensor {
 
 /// What a node of the operator `Cast` makes of numbers.
 fn cast(numbers: &Tensor, element: ElementType, mode: &str) -> Tensor {
-    let number = warpweave_graph::ops::cast::element_number(element);
+    let number = warpweave_graph::ops::arithmetic::cast::element_number(element);
     let (overflow, rounding) = mode.split_once('-').unwrap_or((mode, "up"));
     let saturate = i64::from(overflow == "saturate");
     let (from, to) = (numbers.ty(), TensorType::new(element, numbers.shape().clone()));

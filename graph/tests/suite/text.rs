@@ -1,6 +1,6 @@
 //! Graphs print, and what is printed parses back; other texts are refused with the line.
 
-use warpweave_graph::ops::{Op, add::Add, reshape::Reshape};
+use warpweave_graph::ops::{Op, arithmetic::add::Add, layout::reshape::Reshape};
 use warpweave_graph::text::{Tensors, parse, print, tensors};
 use warpweave_graph::types::TensorType;
 use warpweave_graph::{ElementType, Graph, GraphOutput, Tensor, ValueType};

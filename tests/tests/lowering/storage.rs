@@ -5,7 +5,7 @@ use std::fmt::Write;
 use warpweave::codegen::print::UnitSize;
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::graph::minifloat::{decode, encode};
-use warpweave::graph::ops::cast::element_number;
+use warpweave::graph::ops::arithmetic::cast::element_number;
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::text::{Tensors, parse};
 use warpweave::graph::{ElementType, Tensor, TensorType, lower};

@@ -3,6 +3,7 @@
 mod circles;
 mod compiling;
 mod crates;
+mod dispersion;
 mod files;
 mod folders;
 mod kernels;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     suite.trial("a body and its parameters are a kernel", kernels::check);
     suite.trial("bodies beside parameters are found", kernels::check_rule);
     suite.trial("a contraction is derived once", kernels::check_geometry);
+    suite.trial("a contraction stands in few files", dispersion::check);
     suite.trial("constants are those of the device", prices::check);
     suite.trial("constants of no device are found", prices::check_rule);
     suite.trial("sizes come from element types", numerics::check);

@@ -12,9 +12,9 @@ const TABLE: &str = "graph/src/numerics.rs";
 /// Code with a factor or a divisor that is no size of an element: the file, a part of the line, and what the number is.
 const EXCEPTIONS: [(&str, &str, &str); 6] = [
     ("graph/src/ops/training/optimizer.rs", "2 + 4 * 256", "inputs of each of at most 256 parameters"),
-    ("graph/src/ops/interpolation.rs", "-4.0 * a]", "a coefficient of a cubic polynomial"),
-    ("graph/src/ops/resampling.rs", "- 4.0 * a", "a coefficient of a cubic polynomial"),
-    ("graph/src/ops/grid_sample.rs", "-4.0 * CUBIC", "a coefficient of a cubic polynomial"),
+    ("graph/src/ops/images/interpolation.rs", "-4.0 * a]", "a coefficient of a cubic polynomial"),
+    ("graph/src/ops/images/resampling.rs", "- 4.0 * a", "a coefficient of a cubic polynomial"),
+    ("graph/src/ops/images/grid_sample.rs", "-4.0 * CUBIC", "a coefficient of a cubic polynomial"),
     ("graph/src/expr/index.rs", "i64::MIN / 4", "bounds whose sums do not overflow"),
     ("fusion/plan/src/streams/prefetch.rs", "stream.len() / 4", "room for more instructions"),
 ];

@@ -12,13 +12,13 @@ use crate::kernel_ir::expression::{Builtin, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
 use crate::kernel_ir::memory::MemoryType;
 use crate::kernel_ir::statement::Statement;
+use crate::lower::arithmetic::emit_literal;
 use crate::lower::arithmetic::set;
 use crate::lower::emitter::{Emitter, StagedArray, add, both, less, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::scalar::{Point, StageName};
 use crate::lower::staged::phase::{PhaseAxis, staged_axis};
 use crate::lower::tile::{TileAxes, decode_box};
-use crate::lower::types::emit_literal;
 
 /// A box: the value of the staged stage at its position.
 struct FactorBox {

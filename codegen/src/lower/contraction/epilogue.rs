@@ -6,6 +6,7 @@ use warpweave_plan::template::contraction::column_runs::ColumnRuns;
 
 use crate::kernel_ir::expression::{Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId};
+use crate::lower::arithmetic::scalar_type;
 use crate::lower::arithmetic::{access, scaled, set};
 use crate::lower::contraction::products::Products;
 use crate::lower::contraction::side::Side;
@@ -16,7 +17,6 @@ use crate::lower::scalar::Point;
 use crate::lower::shared_values::SharedValues;
 use crate::lower::store::{output, store, store_neighbours};
 use crate::lower::tile::TileAxes;
-use crate::lower::types::scalar_type;
 
 /// Emits the group's other stages and the stores.
 pub(crate) fn emit(

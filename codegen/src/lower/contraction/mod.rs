@@ -21,13 +21,13 @@ use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
 use crate::kernel_ir::ids::LocalId;
 use crate::kernel_ir::memory::MemoryOrder;
 use crate::kernel_ir::statement::Statement;
+use crate::lower::arithmetic::scalar_type;
 use crate::lower::contraction::boxes::Boxes;
 use crate::lower::contraction::products::{Meanwhile, Products};
 use crate::lower::contraction::side::{Side, Step};
 use crate::lower::emitter::{Emitter, add, binary, less, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::tile::{TileAxes, decode_box};
-use crate::lower::types::scalar_type;
 
 /// Emits the kernel of a body, whose padding has been found; the first fetches of the sides `prologue` stand before the
 /// kernel's own waits.

@@ -11,13 +11,13 @@ use crate::kernel_ir::expression::{BinaryOp, Constant, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
 use crate::kernel_ir::memory::Width;
 use crate::kernel_ir::statement::Statement;
+use crate::lower::arithmetic::scalar_type;
 use crate::lower::arithmetic::set;
 use crate::lower::arithmetic::{access, quotient, remainder, scaled, zero};
 use crate::lower::emitter::{Emitter, add, binary, both, less};
 use crate::lower::error::LowerError;
 use crate::lower::scalar::Point;
 use crate::lower::tile::{TileAxes, decode_box};
-use crate::lower::types::scalar_type;
 
 /// Rows or columns of the block tile.
 pub(crate) struct Side<'a> {

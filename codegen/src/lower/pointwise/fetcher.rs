@@ -11,11 +11,11 @@ use crate::kernel_ir::ids::{ArrayId, LocalId};
 use crate::kernel_ir::memory::Width;
 use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::arithmetic::set;
+use crate::lower::arithmetic::{emit_literal, scalar_type};
 use crate::lower::emitter::{Emitter, add, both, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::index::{Coordinates, bind_guard, emit_index};
 use crate::lower::scalar::Point;
-use crate::lower::types::{emit_literal, scalar_type};
 
 /// Where what was fetched is.
 #[derive(Clone, Copy)]

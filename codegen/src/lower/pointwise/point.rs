@@ -8,10 +8,10 @@ use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Reducer, Scalar, Tensor
 use warpweave_graph::program::TensorId;
 use warpweave_plan::body::{Stage, StageSource};
 use warpweave_plan::plan::polled_together;
-use warpweave_plan::template::named::named_places;
 
 use crate::kernel_ir::expression::{Expression, ScalarType};
 use crate::kernel_ir::ids::LocalId;
+use crate::lower::arithmetic::scalar_type;
 use crate::lower::emitter::{Emitter, add, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::reduce::{accumulate, combine, neutral, reduced_value};
@@ -19,7 +19,6 @@ use crate::lower::scalar::Point;
 use crate::lower::shared_values::SharedValues;
 use crate::lower::store::store;
 use crate::lower::tile::TileAxes;
-use crate::lower::types::scalar_type;
 
 /// Emits every stage at the point of the tile with this number, if there is one.
 pub(crate) fn emit_point(
@@ -69,7 +68,7 @@ fn emit_stage(
             Some(sum) => sum.emit(emitter, tile, accumulator)?,
             None => {
                 let axes: Vec<AxisId> = expr.reduced().collect();
-                point.load_places(emitter, named_places(expr).0)?;
+                point.load_places(emitter, expr.indirect_indices_by_reduction().0)?;
                 let places = &point.places;
                 reduce_over(emitter, expr, &axes, tile.to_vec(), &mut |emitter, axes| {
                     let mut inner = Point::new(stage, axes, stages);

@@ -11,6 +11,7 @@ use warpweave_plan::template::pointwise::walk::{Rolled, Tap, Walk};
 
 use crate::kernel_ir::expression::{Constant, Expression, ScalarType};
 use crate::kernel_ir::ids::LocalId;
+use crate::lower::arithmetic::scalar_type;
 use crate::lower::emitter::{Emitter, add, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::pointwise::fetcher::{Fetched, Fetcher};
@@ -18,7 +19,6 @@ use crate::lower::reduce::{accumulate, neutral, reduced_value};
 use crate::lower::scalar::Point;
 use crate::lower::shared_values::SharedValues;
 use crate::lower::store::{output, store, store_neighbours};
-use crate::lower::types::scalar_type;
 
 /// Loads that are asked for together; those of the next taps are asked for before these are used.
 const TOGETHER: usize = 32;

@@ -9,6 +9,7 @@ use warpweave_plan::template::staged::thread::{ELEMENTS, Taps};
 use crate::kernel_ir::expression::{Builtin, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId};
 use crate::kernel_ir::statement::{Place, Statement};
+use crate::lower::arithmetic::scalar_type;
 use crate::lower::emitter::{Emitter, add, less, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::reduce::{accumulate, neutral};
@@ -16,7 +17,6 @@ use crate::lower::scalar::Point;
 use crate::lower::staged::phase::Sink;
 use crate::lower::staged::phase::{Phase, reduce_axes, thread_number};
 use crate::lower::tile::decode_box;
-use crate::lower::types::scalar_type;
 
 /// Emits the phase; its values go to shared memory.
 pub(crate) fn emit(emitter: &mut Emitter, phase: &Phase) -> Result<(), LowerError> {

@@ -6,6 +6,7 @@ use warpweave_graph::expr::AxisId;
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
 use crate::kernel_ir::memory::WARP_SIZE;
 use crate::kernel_ir::statement::Statement;
+use crate::lower::arithmetic::scalar_type;
 use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::reduce::{accumulate, neutral};
@@ -14,7 +15,6 @@ use crate::lower::scalar::Point;
 use crate::lower::staged::phase::Phase;
 use crate::lower::staged::phase::Sink;
 use crate::lower::tile::decode_box;
-use crate::lower::types::scalar_type;
 
 /// Emits the phase; its values go to shared memory. Warps beyond the last element repeat it and store nothing.
 pub(crate) fn emit(emitter: &mut Emitter, phase: &Phase) -> Result<(), LowerError> {

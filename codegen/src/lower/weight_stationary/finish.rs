@@ -8,13 +8,13 @@ use crate::kernel_ir::expression::{Expression, ScalarType};
 use crate::kernel_ir::ids::{LocalId, SharedId};
 use crate::kernel_ir::memory::{GlobalSpace, Width};
 use crate::kernel_ir::statement::{Place, Statement};
+use crate::lower::arithmetic::scalar_type;
 use crate::lower::emitter::{Emitter, add};
 use crate::lower::error::LowerError;
 use crate::lower::row::{Row, SharedPlace, place_of};
 use crate::lower::scalar::Point;
 use crate::lower::shared_values::SharedValues;
 use crate::lower::store::{output, store};
-use crate::lower::types::scalar_type;
 
 /// What the finishing thread reads of memory, by stage, loaded.
 pub(super) type LoadedReads = Vec<Vec<(ReadId, LocalId)>>;

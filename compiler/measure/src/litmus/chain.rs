@@ -1,6 +1,6 @@
 //! Chains of products by a permutation.
 
-use warpweave_graph::ops::matmul::MatMul;
+use warpweave_graph::ops::products::matmul::MatMul;
 use warpweave_graph::program::{ProgramBuilder, TensorProgram};
 use warpweave_graph::{ElementType, Tensor, TensorType};
 

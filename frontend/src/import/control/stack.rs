@@ -1,6 +1,6 @@
 //! Values of iterations laid side by side.
 
-use warpweave_graph::ops::cast::element_type;
+use warpweave_graph::ops::arithmetic::cast::element_type;
 use warpweave_graph::{Shape, Tensor, TensorType};
 
 use super::super::flatten::SymbolId;

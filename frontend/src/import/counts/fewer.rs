@@ -1,6 +1,6 @@
 //! Counts that are made of others: of what remains of a slice, and of the smallest of several extents.
 
-use warpweave_graph::ops::slice::Bounds;
+use warpweave_graph::ops::layout::slice::Bounds;
 use warpweave_graph::ops::{Attribute, Op};
 use warpweave_graph::{ElementType, Tensor, ValueId, ValueType};
 

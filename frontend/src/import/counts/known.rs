@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_graph::ValueId;
-use warpweave_graph::ops::slice::Bounds;
+use warpweave_graph::ops::layout::slice::Bounds;
 
 /// A dimension of a value that has as many elements as another value says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,8 +6,6 @@
 pub mod attention;
 pub mod block;
 pub mod contraction;
-pub mod fill;
-pub mod named;
 pub mod opaque;
 pub mod pointwise;
 pub mod row;

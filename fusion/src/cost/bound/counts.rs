@@ -8,7 +8,6 @@ use warpweave_graph::expr::{AxisId, AxisKind, BinaryOp, Read, ReadId, Reducer, S
 use crate::cost::arch::GpuArch;
 use crate::cost::bound::footprint::{Footprint, Runs, points};
 use crate::cost::bound::{BlockShape, BoundMode, InputExtent, OperandLevel};
-use warpweave_plan::template::contraction::axes_of;
 
 /// The thesis' classes of operations (its Table 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +25,7 @@ impl Complexity {
         let (Some(Reducer::Sum), Scalar::Binary(BinaryOp::Multiply, left, right)) = (expr.reducer, &expr.body) else {
             return Self::Simple;
         };
-        let (left, right) = (axes_of(expr, left), axes_of(expr, right));
+        let (left, right) = (expr.scalar_axes(left), expr.scalar_axes(right));
         let parallel = |axis: &AxisId| expr.axes[*axis].kind == AxisKind::Parallel;
         let reused = left.difference(&right).any(parallel) && right.difference(&left).any(parallel);
         if reused { Self::Complex } else { Self::Simple }

@@ -4,7 +4,6 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Atom, AxisId, AxisKind, Index, IndirectIndex, Range, Read, TensorExpr};
 
 use crate::cost::bound::InputExtent;
-use warpweave_plan::template::contraction::index_axes;
 
 /// Which rows of a footprint count as one run of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,12 +91,12 @@ impl Footprint {
 
 /// Points of a box that an index tells apart.
 pub fn points(expr: &TensorExpr, index: &[Index], extents: &[usize]) -> u64 {
-    index_axes(expr, index).into_iter().map(|axis| extents[axis.index()] as u64).product()
+    expr.index_axes(index).into_iter().map(|axis| extents[axis.index()] as u64).product()
 }
 
 fn dimension(expr: &TensorExpr, index: &Index, extents: &[usize], extent: usize, rule: InputExtent) -> Dimension {
     let extent = extent as u64;
-    let parallel = index_axes(expr, std::slice::from_ref(index)).into_iter();
+    let parallel = expr.index_axes(std::slice::from_ref(index)).into_iter();
     let parallel = parallel.map(|axis| expr.axes[axis].kind).any(|kind| kind == AxisKind::Parallel);
     let elements_and_span = match (rule, printed_extent(expr, index, extents)) {
         (InputExtent::Printed, Some(printed)) => (printed, printed),

@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 use warpweave_graph::expr::{Read, TensorExpr};
 
 use crate::cost::arch::GpuArch;
-use crate::cost::bound::counted::staged_bound;
 use crate::cost::bound::counts;
 use crate::cost::bound::counts::Counts;
-use crate::cost::bound::{BlockShape, BoundMode, PerformanceUpperBound, overlaps, ratios};
+use crate::cost::bound::{BlockShape, BoundMode, PerformanceUpperBound, extents, overlaps, ratios, staged_bound};
 use warpweave_plan::body::{GroupBody, StageSource};
 use warpweave_plan::kernel::Kernel;
 
@@ -61,12 +60,6 @@ pub fn group_bound(kernel: &Kernel, arch: &GpuArch, mode: BoundMode) -> Performa
     let fits = shapes.iter().zip(&counted).all(|(shape, counts)| ratios::fits(shape, counts, arch));
     let overlapped = shapes.iter().all(|shape| overlaps(&shape.level));
     PerformanceUpperBound::new(mode, factors, fits, overlapped)
-}
-
-/// A stage's box: the tile by all its other axes whole.
-pub(crate) fn extents(expr: &TensorExpr, tile: &[usize]) -> Vec<usize> {
-    let rest = expr.axes.values().skip(tile.len()).map(|axis| axis.extent.max(1));
-    tile.iter().copied().chain(rest).collect()
 }
 
 /// The sum over the operands from outside of the largest count among an operand's reads.

@@ -26,7 +26,6 @@ use warpweave_graph::views::merge_operands;
 use crate::partition::build::sums::merged_sums;
 use crate::partition::build::translated::translated;
 use warpweave_plan::body::GroupBody;
-use warpweave_plan::template::contraction::index_axes;
 
 /// Where an operand comes from while a body is under construction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -251,7 +250,7 @@ impl Bodies<'_> {
                 let Definition::Compute(expr) = &statement.definition else { return false };
                 expr.reducer.is_some()
                     && expr.reads.values().filter(|read| statement.operands[read.operand] == tensor).any(|read| {
-                        let read_along = index_axes(expr, &read.index);
+                        let read_along = expr.index_axes(&read.index);
                         expr.parallel().any(|axis| expr.axes[axis].extent > 1 && !read_along.contains(&axis))
                     })
             })

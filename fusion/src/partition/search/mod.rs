@@ -5,6 +5,7 @@ pub mod beam;
 pub mod budget;
 pub mod chain;
 pub mod greedy;
+pub mod limit_shapes;
 pub mod limit_staged;
 pub mod neighbours;
 pub mod order;
@@ -27,10 +28,10 @@ use warpweave_graph::program::{Origins, StatementId};
 
 use crate::cost::KernelCost;
 use crate::cost::arch::DeviceShare;
+use crate::partition::search::limit_shapes::limit_shapes;
 use crate::partition::search::problem::{Memo, PartitionProblem, Solution};
 use crate::partition::search::program::ProgramProblem;
 use crate::partition::search::width::share_of_width;
-use crate::template::contraction::limit_shapes::limit_shapes;
 use warpweave_plan::kernel::Kernel;
 
 /// Statements that one kernel computes.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use warpweave_graph::arena::Arena;
 
 use crate::partition::search::Partition;
+use crate::partition::split;
 use crate::schedule::choice::parts::{PlanProblem, Whole};
 use crate::schedule::choice::variants::{Variant, Variants};
 use crate::schedule::memory;
@@ -14,7 +15,6 @@ use crate::schedule::placement::{Placement, Step, Time, nanoseconds};
 use crate::schedule::policy::SyncPolicy;
 use crate::schedule::simulation::Jitter;
 use crate::schedule::simulation::graph::simulate_graph;
-use crate::template::contraction::split;
 use warpweave_plan::plan::backend::BackendReason;
 use warpweave_plan::plan::{EdgeKind, ExecutionPlan, Segment};
 use warpweave_plan::plan::{GraphSegment, KernelNode, OperatorId, ROperator, RTask};

@@ -9,6 +9,7 @@ use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::program::TensorId;
 
 use crate::partition::search::Partition;
+use crate::partition::split;
 use crate::schedule::choice::parts::PlanProblem;
 use crate::schedule::choice::persistent::may_tag;
 use crate::schedule::choice::price::price;
@@ -26,7 +27,6 @@ use crate::schedule::streams::synchronise::Streams;
 use crate::schedule::streams::tagged;
 use crate::schedule::streams::tagged::{TaggedProgram, Tagging};
 use crate::schedule::{memory, simulation as simulate};
-use crate::template::contraction::split;
 use warpweave_plan::plan::backend::BackendReason;
 use warpweave_plan::plan::{ExecutionPlan, MemoryPlan, OperatorId, PersistentSegment, ROperator, Segment};
 use warpweave_plan::region::tile_boxes::TileBoxes;

@@ -6,11 +6,11 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::program::{TensorId, TensorProgram};
 
 use crate::cost::KernelCost;
+use crate::partition::search::limit_shapes::shapes;
 use crate::partition::search::{FusionGroup, Partition};
+use crate::partition::split::{SplitKernels, split_kernel};
 use crate::schedule::choice::shared_shapes::shared_shapes;
 use crate::schedule::placement::{Time, nanoseconds};
-use crate::template::contraction::limit_shapes::shapes;
-use crate::template::contraction::split::{SplitKernels, split_kernel};
 use warpweave_plan::body::signature::Signature;
 use warpweave_plan::kernel::{Kernel, ScheduleParams};
 use warpweave_plan::template::contraction::shape::ContractionShape;

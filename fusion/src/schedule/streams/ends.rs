@@ -14,8 +14,8 @@ use crate::cost::KernelCost;
 use crate::partition::build::merge_axes::merge_axes;
 use crate::partition::build::{Uses, build};
 use crate::partition::search::{FusionGroup, Partition};
+use crate::partition::split::split_kernel;
 use crate::schedule::choice::interplay::GroupGraph;
-use crate::template::contraction::split::split_kernel;
 use crate::tuning::SearchTuning;
 
 /// The partition with every group that may end a reduction in parts as its end; `None` if there is none.

@@ -14,8 +14,8 @@ use warpweave_graph::types::TensorType;
 use warpweave_graph::views::{Layout, merge_operands};
 
 use crate::partition::search::{FusionGroup, Partition};
+use crate::partition::split::{Expanded, with_operands};
 use crate::schedule::memory::unplaced;
-use crate::template::contraction::split::{Expanded, with_operands};
 use warpweave_plan::body::{GroupBody, Stage, StageOutput, StageSource};
 use warpweave_plan::kernel::Kernel;
 use warpweave_plan::plan::{EdgeKind, MOST_POLLED, MemoryPlan, ROperator, polled_together};

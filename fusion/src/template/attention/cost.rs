@@ -8,7 +8,7 @@ use crate::cost::cpu::Processor;
 use crate::cost::host::evaluated_in_boxes;
 use crate::cost::instructions::BARRIER_CYCLES;
 use crate::template::attention::counts::counts;
-use crate::template::kernel::CountedKernel;
+use crate::template::pricing::CountedKernel;
 use crate::template::pricing::Pricing;
 use crate::template::staged::cost::{PhaseWork, phase_cycles, phased_cycles, read_latency};
 use std::ops::Add;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::cost::bound::BlockShape;
 use crate::cost::bound::OperandLevel;
-use crate::cost::bound::group::extents;
+use crate::cost::bound::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
 use crate::cost::counts::evaluation::element_of_output;
@@ -12,21 +12,20 @@ use crate::cost::cpu::Processor;
 use crate::cost::instructions::{BARRIER_CYCLES, CHECK_CYCLES, NEAR_CYCLES, arithmetic, branching};
 use crate::template::contraction::counts::ContractionModel;
 use crate::template::contraction::host_tiles;
-use crate::template::kernel::CountedKernel;
-use crate::template::kernel::reduced;
+use crate::template::pricing::CountedKernel;
 use crate::template::pricing::Pricing;
+use crate::template::pricing::reduced;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Atom, AxisKind, Index, Read, ReadId, Scalar, TensorExpr};
 use warpweave_plan::body::{Stage, StageSource};
 use warpweave_plan::kernel::Kernel;
+use warpweave_plan::template::block::fill;
 use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::contraction::column_runs::ColumnRuns;
 use warpweave_plan::template::contraction::joined::JoinedReduction;
 use warpweave_plan::template::contraction::shape::Pipeline;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Finish};
 use warpweave_plan::template::contraction::tile_load::SideLoad;
-use warpweave_plan::template::fill::fill;
-use warpweave_plan::template::named::is_fixed;
 
 /// Instructions for the index and the store of an element, or of a run of them, after a contraction's reduction.
 const STORE_INSTRUCTIONS: f64 = 8.0;
@@ -357,7 +356,8 @@ fn named(expr: &TensorExpr, scalar: &Scalar) -> (f64, f64) {
     for read in expr.reads_of(scalar) {
         expr.reads[read].index.iter().for_each(|index| index.visit(&mut |_| {}, &mut |name| _ = found.insert(name)));
     }
-    let (fixed, repeated): (Vec<ReadId>, Vec<ReadId>) = found.into_iter().partition(|read| is_fixed(expr, *read));
+    let (fixed, repeated): (Vec<ReadId>, Vec<ReadId>) =
+        found.into_iter().partition(|read| expr.is_fixed_in_reduction(*read));
     (fixed.len() as f64, repeated.len() as f64)
 }
 

@@ -6,10 +6,10 @@ use warpweave_graph::expr::{ReadId, Scalar};
 use warpweave_plan::body::{GroupBody, StageSource};
 use warpweave_plan::kernel::{Kernel, ScheduleParams};
 use warpweave_plan::template::Template;
+use warpweave_plan::template::block::fill;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 use warpweave_plan::template::contraction::tile_load::plain_read;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
-use warpweave_plan::template::fill::fill;
 
 use crate::cost::cpu::{CpuArch, Processor};
 

@@ -3,6 +3,4 @@
 pub mod cost;
 pub mod counts;
 pub mod host_tiles;
-pub mod limit_shapes;
 pub mod shortlist;
-pub mod split;

@@ -1,38 +1,29 @@
 //! The parameters that the search prices: all of the rules' contractions are scored by the bound, the best are kept.
 
 use crate::cost::arch::GpuArch;
-use crate::cost::bound::counted::{Overlap, counted_bound};
+use crate::cost::bound::{Overlap, counted_bound};
 use crate::cost::counts::{KernelCounts, Sampling};
-use crate::template::candidates::{contraction_shapes, simple_candidates};
 use crate::template::contraction::counts::ContractionModel;
 use crate::tuning::SearchTuning;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use warpweave_graph::Numerics;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::kernel::{Kernel, ScheduleParams};
 use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 
-/// Kernels to be priced for a body, with what they do; never empty.
-pub fn shortlist(body: &Arc<GroupBody>, arch: &GpuArch) -> Vec<(Kernel, KernelCounts)> {
-    let simple = simple_candidates(body).into_iter().map(|kernel| {
-        let counts = crate::template::kernel_counts(&kernel, Sampling::COARSE);
-        (kernel, counts)
-    });
-    let mut found: Vec<(Kernel, KernelCounts)> = simple.collect();
-    if let Some(contraction) = Contraction::of(body) {
-        found.extend(contractions(body, &contraction, arch));
-    }
-    found
-}
-
 /// The bound of a kernel by its products alone, the kernel, and its shape.
 type Candidate = (f64, Kernel, ContractionShape);
 
 /// The shapes with the largest bounds, in the order of the rules; with those that the bound does not tell apart from the
 /// last of them.
-fn contractions(body: &Arc<GroupBody>, contraction: &Contraction, arch: &GpuArch) -> Vec<(Kernel, KernelCounts)> {
+pub(crate) fn contractions(
+    body: &Arc<GroupBody>,
+    contraction: &Contraction,
+    arch: &GpuArch,
+) -> Vec<(Kernel, KernelCounts)> {
     let model = ContractionModel::new(body);
     let bound = bound_on(body, arch);
     best(&model, &candidates(body, contraction, &model, &bound), &bound)
@@ -112,6 +103,82 @@ fn overlap(pipeline: Pipeline) -> Overlap {
         Pipeline::RegisterPrefetch | Pipeline::Asynchronous { .. } => Overlap::Together,
     }
 }
+
+/// The shapes that the rules leave for a contraction: powers of two, and three times a power of two columns a thread. No side is
+/// twice as long as it needs to be. Every thread fetches at least one element of each side a step.
+fn contraction_shapes(body: &GroupBody, contraction: &Contraction) -> impl Iterator<Item = ContractionShape> {
+    let extents = body.tile_extents();
+    let side = |class: AxisClass| -> usize {
+        let of_class = extents.iter().zip(&contraction.classes).filter(|(_, other)| **other == class);
+        of_class.map(|(extent, _)| *extent).product()
+    };
+    let needed = [AxisClass::Row, AxisClass::Column].map(|class| side(class).next_power_of_two().max(16));
+    let reduced = &body.stages[0].expr;
+    let reduction: usize = reduced.reduced().map(|axis| reduced.axes[axis].extent).product();
+    let asynchronous = contraction.is_plain(body);
+    let pipelines = move |shape: ContractionShape| {
+        let copies = asynchronous.then_some(Pipeline::Asynchronous { depth: 3 });
+        let pipelines = [Pipeline::Unpipelined, Pipeline::RegisterPrefetch].into_iter().chain(copies);
+        pipelines.map(move |pipeline| ContractionShape { pipeline, ..shape })
+    };
+    thread_tiles().flat_map(slices).flat_map(pipelines).filter(move |shape| {
+        let lengths = [AxisClass::Row, AxisClass::Column].map(|class| shape.length(class));
+        let fits = lengths.iter().zip(needed).all(|(length, needed)| *length <= needed);
+        let threads = shape.block_size().threads();
+        let fetches = lengths.iter().all(|length| (threads..=4096).contains(&(length * shape.k_tile)));
+        let useful = shape.k_tile == 8 || shape.k_tile < 2 * reduction;
+        fits && fetches && useful
+    })
+}
+
+/// The tiles of a thread, its block's threads along rows, and steps, of blocks that are one slice and not pipelined.
+fn thread_tiles() -> impl Iterator<Item = ContractionShape> {
+    let widths = |columns: usize| {
+        let widest = if columns.is_multiple_of(4) { 4 } else { columns.min(2) };
+        if widest == 1 { vec![1] } else { vec![1, widest] }
+    };
+    let sides = [1, 2, 4, 8].into_iter().flat_map(|rows| [1, 2, 4, 6, 8, 12].map(|columns| (rows, columns)));
+    let placed = sides.flat_map(|(rows, columns)| [8, 16, 32].map(|row_threads| (rows, columns, row_threads)));
+    let stepped =
+        placed.flat_map(|(rows, columns, row_threads)| [8, 16, 32].map(|k_tile| (rows, columns, row_threads, k_tile)));
+    stepped.flat_map(move |(rows, columns, row_threads, k_tile)| {
+        let of_width = |column_width: usize| ContractionShape {
+            row_threads,
+            column_width,
+            k_tile,
+            ..ContractionShape::square(rows, columns)
+        };
+        widths(columns).into_iter().map(of_width).collect::<Vec<_>>()
+    })
+}
+
+/// The shape, and the same of several slices, where each multiplies several points a step and a thread has many elements. With as
+/// many elements a thread, tiles are smaller by the number of slices.
+fn slices(shape: ContractionShape) -> impl Iterator<Item = ContractionShape> {
+    let is_large = shape.rows * shape.columns >= FEWEST_SLICED && shape.column_width == shape.columns.min(4);
+    let of_count = move |k_slices: usize| {
+        let (row_threads, k_tile) = match k_slices {
+            1 => (shape.row_threads, shape.k_tile),
+            _ => (shape.row_threads / 2, shape.k_tile * 2),
+        };
+        ContractionShape { k_slices, row_threads, k_tile, ..shape }
+    };
+    let takes = move |sliced: &ContractionShape| {
+        sliced.k_slices == 1
+            || is_large
+                && sliced.k_tile >= FEWEST_SLICED_POINTS * sliced.k_slices
+                && sliced.is_possible()
+                && sliced.tile_bytes(Numerics::SINGLE) <= MOST_SLICED_BYTES
+    };
+    [1, 2, 4, 8].into_iter().map(of_count).filter(takes)
+}
+
+/// Elements of a thread below which slices share too little of what they load.
+const FEWEST_SLICED: usize = 16;
+/// Points that a slice multiplies a step.
+const FEWEST_SLICED_POINTS: usize = 4;
+/// Bytes of shared memory that tiles and sums of slices take at most.
+const MOST_SLICED_BYTES: usize = 64 << 10;
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@ use warpweave_plan::body::GroupBody;
 use warpweave_plan::body::values::{NumberedPart, ValueNumbers};
 
 use crate::cost::instructions::{branching_of, instructions_of};
-use crate::template::kernel::reduced;
+use crate::template::pricing::reduced;
 
 /// Instructions of a thread at one point, reads left out.
 #[derive(Clone, Copy, Default)]

@@ -4,25 +4,24 @@ use std::collections::BTreeSet;
 
 use crate::cost::bound::BlockShape;
 use crate::cost::bound::OperandLevel;
-use crate::cost::bound::group::extents;
+use crate::cost::bound::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
 use crate::cost::counts::evaluation::element_of_output;
 use crate::cost::cpu::Processor;
 use crate::cost::host::evaluated;
 use crate::cost::instructions::{BRANCHING_CYCLES, CHECK_CYCLES, DEPENDENT_CYCLES, NEAR_CYCLES};
-use crate::template::kernel::{CountedKernel, reduced};
 use crate::template::pointwise::computed::Computed;
 use crate::template::pointwise::counts::{kernel_counts, side_by_side};
 use crate::template::pricing::Pricing;
+use crate::template::pricing::{CountedKernel, reduced};
 use crate::template::staged::cost::operand_bytes;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{IndirectIndex, TensorExpr};
 use warpweave_plan::body::{GroupBody, Stage};
 use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::block::WARP;
-use warpweave_plan::template::fill::fill;
-use warpweave_plan::template::named::named_places;
+use warpweave_plan::template::block::fill;
 use warpweave_plan::template::pointwise::fetches::Points;
 use warpweave_plan::template::pointwise::runs::{Runs, VECTOR};
 use warpweave_plan::template::pointwise::walk::Walk;
@@ -157,7 +156,7 @@ fn names_once(kernel: &Kernel) -> bool {
 /// loaded again at every tap.
 fn named(body: &GroupBody) -> f64 {
     let of_stage = |stage: &Stage| {
-        let (fixed, repeated) = named_places(&stage.expr);
+        let (fixed, repeated) = stage.expr.indirect_indices_by_reduction();
         let elements =
             |places: Vec<IndirectIndex>| places.into_iter().map(|place| place.read).collect::<BTreeSet<_>>().len();
         elements(fixed) as f64 + elements(repeated) as f64 * reduced(&stage.expr)

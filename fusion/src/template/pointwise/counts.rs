@@ -11,7 +11,6 @@ use crate::cost::counts::{KernelCounts, Sampling};
 use crate::template::pointwise::fetched::FetchedStage;
 use warpweave_plan::body::Stage;
 use warpweave_plan::kernel::Kernel;
-use warpweave_plan::template::named::named_places;
 use warpweave_plan::template::pointwise::Pointwise;
 use warpweave_plan::template::pointwise::fetches::Points;
 use warpweave_plan::template::pointwise::rules::names_places;
@@ -130,7 +129,9 @@ impl StageModel {
     pub(crate) fn new(stage: &Stage, boxes: &[StagedBox], output: Option<Address>) -> Self {
         let expr = &stage.expr;
         let fixed: Vec<ReadId> = match expr.reducer {
-            Some(_) if boxes.is_empty() => named_places(expr).0.into_iter().map(|place| place.read).collect(),
+            Some(_) if boxes.is_empty() => {
+                expr.indirect_indices_by_reduction().0.into_iter().map(|place| place.read).collect()
+            }
             Some(_) | None => Vec::new(),
         };
         let evaluation = Evaluation::without(stage, &expr.body, boxes, &fixed);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::cost::bound::BlockShape;
 use crate::cost::bound::OperandLevel;
-use crate::cost::bound::group::extents;
+use crate::cost::bound::extents;
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::Sampling;
 use crate::cost::cpu::Processor;
@@ -12,9 +12,9 @@ use crate::cost::host::evaluated;
 use crate::cost::instructions::{
     BRANCHING_CYCLES, CHECK_CYCLES, COMBINE_LATENCY, DEPENDENT_CYCLES, NEAR_CYCLES, arithmetic, branching,
 };
-use crate::template::kernel::CountedKernel;
-use crate::template::kernel::reduced;
+use crate::template::pricing::CountedKernel;
 use crate::template::pricing::Pricing;
+use crate::template::pricing::reduced;
 use crate::template::row::counts::counts;
 use crate::template::staged::cost::operand_bytes;
 use warpweave_graph::expr::{BinaryOp, Index, Read, ReadId, Reducer, Scalar, TensorExpr};

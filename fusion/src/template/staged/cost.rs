@@ -4,7 +4,7 @@ use crate::cost::bound::BlockShape;
 use crate::cost::counts::KernelCounts;
 use crate::cost::cpu::Processor;
 use crate::cost::host::evaluated_in_boxes;
-use crate::template::kernel::CountedKernel;
+use crate::template::pricing::CountedKernel;
 use crate::template::pricing::Pricing;
 use std::ops::Add;
 use std::sync::Arc;

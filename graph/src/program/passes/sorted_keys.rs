@@ -11,8 +11,9 @@ use crate::expr::parts::{alone, axes_of, identity};
 use crate::expr::{
     Atom, AxisId, BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar, TensorExpr, merge_operands, substitute,
 };
-use crate::ops::keyed_sums::{self, KEY};
-use crate::ops::{compose, ordering};
+use crate::ops::compose;
+use crate::ops::indexing::keyed_sums::{self, KEY};
+use crate::ops::reductions::ordering;
 use crate::procedure::sort::Direction;
 use crate::program::{Definition, ProgramBuilder, Statement, TensorId, TensorProgram};
 use crate::types::{ElementType, TensorType};

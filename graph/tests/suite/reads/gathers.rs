@@ -1,8 +1,8 @@
 //! Rows that products read at places which other tensors name: composed for GPUs, gathered first for processors.
 
-use warpweave_graph::ops::gather::Gather;
-use warpweave_graph::ops::matmul::MatMul;
-use warpweave_graph::ops::relu::Relu;
+use warpweave_graph::ops::activations::relu::Relu;
+use warpweave_graph::ops::indexing::gather::Gather;
+use warpweave_graph::ops::products::matmul::MatMul;
 use warpweave_graph::program::passes::{inline_lines, inline_views};
 use warpweave_graph::program::{ProgramBuilder, TensorProgram};
 use warpweave_graph::reference::evaluate;

@@ -3,7 +3,7 @@
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{IndirectIndex, ReadId};
 use warpweave_graph::index_check::{FaultyElement, FaultyIndex, IndexCheck, IndexFault};
-use warpweave_graph::ops::gather::Gather;
+use warpweave_graph::ops::indexing::gather::Gather;
 use warpweave_graph::ops::{AttributeReader, Context, Fact, Operator};
 use warpweave_graph::program::{ProgramBuilder, TensorId};
 use warpweave_graph::reference::{ReferenceError, evaluate};

@@ -9,12 +9,10 @@ pub mod text;
 pub mod tile_load;
 pub mod unit;
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 use warpweave_graph::Numerics;
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{AxisId, AxisKind, BinaryOp, Index, Literal, ReadId, Reducer, Scalar, TensorExpr};
+use warpweave_graph::expr::{AxisId, AxisKind, BinaryOp, Index, Literal, Reducer, Scalar, TensorExpr};
 use warpweave_graph::types::ElementType;
 
 use crate::body::{GroupBody, Stage, StageSource};
@@ -81,7 +79,7 @@ impl Contraction {
         let Scalar::Binary(BinaryOp::Multiply, left, right) = &expr.body else { return None };
         let stored = [left, right].map(|factor| stored(expr, factor, element));
         let storage = if stored[0] == stored[1] { stored[0] } else { element };
-        let (left_axes, right_axes) = (axes_of(expr, left), axes_of(expr, right));
+        let (left_axes, right_axes) = (expr.scalar_axes(left), expr.scalar_axes(right));
         let class = |id: AxisId| match (expr.axes[id].kind, left_axes.contains(&id), right_axes.contains(&id)) {
             (AxisKind::Parallel, true, false) => Some(AxisClass::Row),
             (AxisKind::Parallel, false, true) => Some(AxisClass::Column),
@@ -162,44 +160,4 @@ impl Contraction {
 /// The type in which a factor is in memory, if it is a plain read; else that of its values.
 fn stored(expr: &TensorExpr, factor: &Scalar, element: ElementType) -> ElementType {
     plain_read(expr, factor).map_or(element, |read| expr.operands[expr.reads[read].operand].element)
-}
-
-/// The axes on which a scalar of an expression depends.
-pub fn axes_of(expr: &TensorExpr, scalar: &Scalar) -> BTreeSet<AxisId> {
-    let mut axes = BTreeSet::new();
-    let mut reads = Vec::new();
-    scalar.visit(&mut |scalar| match scalar {
-        Scalar::Read(read) => reads.push(*read),
-        Scalar::Index(index, _) => index.visit(&mut |axis| _ = axes.insert(axis), &mut |read| reads.push(read)),
-        Scalar::Holds(guard) => {
-            for condition in guard.conditions() {
-                condition.index.visit(&mut |axis| _ = axes.insert(axis), &mut |read| reads.push(read));
-            }
-        }
-        _ => {}
-    });
-    follow(expr, axes, reads)
-}
-
-/// The axes on which indices of an expression depend, through the reads inside them too.
-pub fn index_axes(expr: &TensorExpr, index: &[Index]) -> BTreeSet<AxisId> {
-    let mut axes = BTreeSet::new();
-    let mut reads = Vec::new();
-    for index in index {
-        index.visit(&mut |axis| _ = axes.insert(axis), &mut |read| reads.push(read));
-    }
-    follow(expr, axes, reads)
-}
-
-fn follow(expr: &TensorExpr, mut axes: BTreeSet<AxisId>, mut reads: Vec<ReadId>) -> BTreeSet<AxisId> {
-    let mut next = 0;
-    while next < reads.len() {
-        let read = &expr.reads[reads[next]];
-        let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
-        for index in read.index.iter().chain(conditions) {
-            index.visit(&mut |axis| _ = axes.insert(axis), &mut |read| reads.push(read));
-        }
-        next += 1;
-    }
-    axes
 }

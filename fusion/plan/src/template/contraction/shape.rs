@@ -2,11 +2,11 @@
 
 use crate::body::GroupBody;
 use crate::template::block::{BlockSize, WARP};
+use crate::template::block::{fewest, fill};
 use crate::template::contraction::AxisClass;
 use crate::template::contraction::Contraction;
 use crate::template::contraction::tile_load::WINDOW;
 use crate::template::contraction::unit::{ComputeUnit, WarpTile};
-use crate::template::fill::{fewest, fill};
 use serde::{Deserialize, Serialize};
 use warpweave_graph::Numerics;
 
@@ -64,7 +64,7 @@ pub struct ContractionShape {
     /// Slices of the block's threads, each of which multiplies its part of every step's points; their sums are added through
     /// shared memory. CUTLASS names it sliced-K. A power of two up to 8.
     pub k_slices: usize,
-    /// Parts of the reduction that are summed side by side; see [`warpweave_fusion::template::contraction::split`].
+    /// Parts of the reduction that are summed side by side; see [`warpweave_fusion::partition::split`].
     pub split_k: usize,
     /// What multiplies and adds.
     pub unit: ComputeUnit,

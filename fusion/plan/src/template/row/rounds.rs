@@ -8,7 +8,6 @@ use warpweave_graph::expr::{Guard, Index, Read, ReadId, TensorExpr};
 
 use crate::body::{GroupBody, Stage, StageSource};
 use crate::template::block::WARP;
-use crate::template::contraction::index_axes;
 use crate::template::staged::blocked;
 
 /// Elements that a lane fetches at once where a round is walked in runs.
@@ -51,7 +50,7 @@ pub fn is_shared(read: &Read) -> bool {
 
 /// Whether an index names places that are the same at all points of a row.
 pub fn is_fixed_along_row(body: &GroupBody, expr: &TensorExpr, index: &Index) -> bool {
-    let axes = || index_axes(expr, std::slice::from_ref(index)).into_iter();
+    let axes = || expr.index_axes(std::slice::from_ref(index)).into_iter();
     !index.is_free_of_reads() && axes().all(|axis| axis.index() < body.tile_rank)
 }
 

@@ -1,0 +1,38 @@
+//! `Elu`: x, or α(eˣ − 1) below zero.
+
+use crate::expr::{BinaryOp, Scalar, UnaryOp};
+use crate::ops::elementwise::{ElementWise, floating, operands};
+use crate::ops::{Attribute, AttributeError, AttributeReader, InferError};
+use crate::types::ElementType;
+
+/// x where it is positive, α(eˣ − 1) elsewhere.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Elu {
+    alpha: f32,
+}
+
+impl ElementWise for Elu {
+    const NAME: &'static str = "Elu";
+
+    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        let alpha = attributes.float("alpha")?.unwrap_or(1.0);
+        Ok(Self { alpha })
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        vec![("alpha", Attribute::Float(self.alpha))]
+    }
+
+    fn element(&self, input: ElementType) -> Result<ElementType, InferError> {
+        floating(input)
+    }
+
+    fn body(&self, element: ElementType, inputs: Vec<Scalar>) -> Scalar {
+        let [x] = operands(inputs);
+        let literal = |value| Scalar::literal(element, value);
+        let exp = x.clone().unary(UnaryOp::Exp).binary(BinaryOp::Subtract, literal(1.0));
+        let scaled = exp.binary(BinaryOp::Multiply, literal(f64::from(self.alpha)));
+        let negative = x.clone().binary(BinaryOp::LessEqual, literal(0.0));
+        negative.select(scaled, x)
+    }
+}

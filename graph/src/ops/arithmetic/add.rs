@@ -1,0 +1,30 @@
+//! `Add`: x + y.
+
+use std::ops::RangeInclusive;
+
+use crate::expr::{BinaryOp, Scalar};
+use crate::ops::elementwise::{ElementWise, number, operands};
+use crate::ops::{AttributeError, AttributeReader, InferError};
+use crate::types::ElementType;
+
+/// x + y, element-wise, broadcast.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Add;
+
+impl ElementWise for Add {
+    const NAME: &'static str = "Add";
+    const INPUTS: RangeInclusive<usize> = 2..=2;
+
+    fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
+        Ok(Self)
+    }
+
+    fn element(&self, input: ElementType) -> Result<ElementType, InferError> {
+        number(input)
+    }
+
+    fn body(&self, _: ElementType, inputs: Vec<Scalar>) -> Scalar {
+        let [x, y] = operands(inputs);
+        x.binary(BinaryOp::Add, y)
+    }
+}

@@ -1,0 +1,27 @@
+//! `Erf`: the Gauss error function.
+
+use crate::expr::{Scalar, UnaryOp};
+use crate::ops::elementwise::{ElementWise, floating, operands};
+use crate::ops::{AttributeError, AttributeReader, InferError};
+use crate::types::ElementType;
+
+/// The Gauss error function, element-wise.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Erf;
+
+impl ElementWise for Erf {
+    const NAME: &'static str = "Erf";
+
+    fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
+        Ok(Self)
+    }
+
+    fn element(&self, input: ElementType) -> Result<ElementType, InferError> {
+        floating(input)
+    }
+
+    fn body(&self, _: ElementType, inputs: Vec<Scalar>) -> Scalar {
+        let [x] = operands(inputs);
+        x.unary(UnaryOp::Erf)
+    }
+}

@@ -1,0 +1,27 @@
+//! `Exp`: eˣ.
+
+use crate::expr::{Scalar, UnaryOp};
+use crate::ops::elementwise::{ElementWise, floating, operands};
+use crate::ops::{AttributeError, AttributeReader, InferError};
+use crate::types::ElementType;
+
+/// eˣ, element-wise.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Exp;
+
+impl ElementWise for Exp {
+    const NAME: &'static str = "Exp";
+
+    fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
+        Ok(Self)
+    }
+
+    fn element(&self, input: ElementType) -> Result<ElementType, InferError> {
+        floating(input)
+    }
+
+    fn body(&self, _: ElementType, inputs: Vec<Scalar>) -> Scalar {
+        let [x] = operands(inputs);
+        x.unary(UnaryOp::Exp)
+    }
+}

@@ -1,0 +1,27 @@
+//! `Tanh`: the hyperbolic tangent.
+
+use crate::expr::{Scalar, UnaryOp};
+use crate::ops::elementwise::{ElementWise, floating, operands};
+use crate::ops::{AttributeError, AttributeReader, InferError};
+use crate::types::ElementType;
+
+/// The hyperbolic tangent, element-wise.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tanh;
+
+impl ElementWise for Tanh {
+    const NAME: &'static str = "Tanh";
+
+    fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
+        Ok(Self)
+    }
+
+    fn element(&self, input: ElementType) -> Result<ElementType, InferError> {
+        floating(input)
+    }
+
+    fn body(&self, _: ElementType, inputs: Vec<Scalar>) -> Scalar {
+        let [x] = operands(inputs);
+        x.unary(UnaryOp::Tanh)
+    }
+}

@@ -1,0 +1,30 @@
+//! `And`: logical and.
+
+use std::ops::RangeInclusive;
+
+use crate::expr::{BinaryOp, Scalar};
+use crate::ops::elementwise::{ElementWise, operands, truth};
+use crate::ops::{AttributeError, AttributeReader, InferError};
+use crate::types::ElementType;
+
+/// Both hold, element-wise, broadcast.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct And;
+
+impl ElementWise for And {
+    const NAME: &'static str = "And";
+    const INPUTS: RangeInclusive<usize> = 2..=2;
+
+    fn from_attributes(_: &mut AttributeReader) -> Result<Self, AttributeError> {
+        Ok(Self)
+    }
+
+    fn element(&self, input: ElementType) -> Result<ElementType, InferError> {
+        truth(input)
+    }
+
+    fn body(&self, _: ElementType, inputs: Vec<Scalar>) -> Scalar {
+        let [x, y] = operands(inputs);
+        x.binary(BinaryOp::And, y)
+    }
+}

@@ -1,0 +1,41 @@
+//! `ReduceMax`: the largest along axes.
+
+use std::ops::RangeInclusive;
+
+use crate::expr::Reducer;
+use crate::ops::reduction::Reduction;
+use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, Operator};
+use crate::program::{ProgramBuilder, TensorId};
+use crate::types::ValueType;
+
+/// The largest element along axes; NaN if one is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReduceMax {
+    reduction: Reduction,
+}
+
+impl Operator for ReduceMax {
+    const NAME: &'static str = "ReduceMax";
+    const INPUTS: RangeInclusive<usize> = 1..=2;
+
+    fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
+        Ok(Self { reduction: Reduction::from_attributes(attributes)? })
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        self.reduction.attributes()
+    }
+
+    fn infer(&self, context: &Context) -> Result<Vec<ValueType>, InferError> {
+        Ok(vec![self.reduction.infer(context)?.into()])
+    }
+
+    fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
+        self.reduction.follows(context, input, dimension)
+    }
+
+    fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
+        let data = inputs[0].expect("inference found the input");
+        vec![self.reduction.extreme(context, data, program, Reducer::Maximum)]
+    }
+}
