@@ -19,7 +19,7 @@ const DOUBLES: i32 = 11;
 
 /// The last field of every model that [`replace_initializers`] makes: an entry of the model's metadata.
 pub fn trained_mark() -> Vec<u8> {
-    let entry = StringStringEntryProto { key: "warpweave.weights".to_owned(), value: "trained".to_owned() };
+    let entry = StringStringEntryProto { key: "warpweave.weights".to_owned(), value: "trained".into() };
     let mut field = Vec::new();
     prost::encoding::message::encode(MODEL_METADATA, &entry, &mut field);
     field

@@ -51,7 +51,6 @@ pub enum WeightError {
     File {
         /// The path in the model.
         location: String,
-        /// What went wrong.
         reason: String,
     },
 }
@@ -120,9 +119,10 @@ impl<'f> Weights<'f> {
     }
 
     /// `bytes` bytes of a file in the model's folder.
-    fn external(&self, proto: &TensorProto, bytes: usize) -> Result<Bytes, WeightError> {
+    fn external<'p>(&self, proto: &'p TensorProto, bytes: usize) -> Result<Bytes, WeightError> {
+        let text = |value: &'p Bytes| std::str::from_utf8(value).unwrap_or_default();
         let entries: BTreeMap<&str, &str> =
-            proto.external_data.iter().map(|entry| (entry.key.as_str(), entry.value.as_str())).collect();
+            proto.external_data.iter().map(|entry| (entry.key.as_str(), text(&entry.value))).collect();
         let location = entries.get("location").copied().unwrap_or_default();
         let place = |reason| WeightError::Place { location: location.to_owned(), reason };
         let file =

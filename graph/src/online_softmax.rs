@@ -13,9 +13,7 @@ use crate::expr::{
 /// An expression and the names of what it reads, one an operand.
 #[derive(Clone, Copy, Debug)]
 pub struct Named<'e, N> {
-    /// The expression.
     pub expr: &'e TensorExpr,
-    /// The names.
     pub operands: &'e [N],
 }
 

@@ -199,7 +199,6 @@ impl FromStr for Shape {
 pub struct TensorType {
     /// The type of every element.
     pub element: ElementType,
-    /// The extents.
     pub shape: Shape,
 }
 

@@ -17,21 +17,17 @@ pub enum ModelError {
     /// A batch of no examples was asked for.
     #[error("`{model}` cannot be built for a batch of 0; ask for 1 or more")]
     Batch {
-        /// The model.
         model: &'static str,
     },
     /// A form was asked for that the model does not have.
     #[error("`{model}` has no recurrent layers to unroll; leave the form out")]
     Form {
-        /// The model.
         model: &'static str,
     },
     /// The file system refuses.
     #[error("cannot write {}: {source}; check the path, its permissions and the space left", path.display())]
     Write {
-        /// The file.
         path: PathBuf,
-        /// The reason.
         source: io::Error,
     },
 }

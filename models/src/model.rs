@@ -37,7 +37,6 @@ pub struct Model {
     pub name: String,
     /// The model without its constants.
     pub proto: ModelProto,
-    /// The constants.
     pub weights: Vec<Weight>,
 }
 
@@ -50,7 +49,6 @@ pub type Put<'p> = dyn FnMut(&Path, &Content<'_>) -> io::Result<u64> + 'p;
 /// What was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Written {
-    /// The model's file.
     pub path: PathBuf,
     /// The file of the weights, beside it, if they do not fit into the model's.
     pub weights: Option<PathBuf>,
@@ -130,7 +128,7 @@ impl Model {
 
     /// The constants, the large ones as places in another file.
     fn external(&self, location: &str) -> Vec<StreamedTensor> {
-        let entry = |key: &str, value: String| StringStringEntryProto { key: key.to_owned(), value };
+        let entry = |key: &str, value: String| StringStringEntryProto { key: key.to_owned(), value: value.into() };
         let mut offset = 0;
         let tensor = |weight: &Weight| {
             let (mut header, bytes) = (header(weight), weight.bytes());

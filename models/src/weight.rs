@@ -51,9 +51,7 @@ pub(crate) enum Fill {
 pub struct Weight {
     /// The name, unique in the model.
     pub name: String,
-    /// The extents.
     pub shape: Vec<usize>,
-    /// The element type.
     pub element: Element,
     /// Whether training changes it: no running statistic, table of positions or shape.
     pub learnable: bool,

@@ -16,7 +16,6 @@ pub struct Site {
     pub warp: u32,
     /// The first lane that is concerned.
     pub lane: u32,
-    /// The statement.
     pub location: Location,
     /// The kernel of a call, for a violation in it.
     pub kernel: Option<KernelId>,
@@ -132,9 +131,7 @@ pub enum Fault {
     PollDeadlock {
         /// The first byte of the value.
         address: usize,
-        /// The tag.
         seen: u32,
-        /// The launch.
         wanted: u32,
     },
     /// Two lanes of one store write the same byte.
@@ -165,13 +162,11 @@ pub enum Fault {
     /// A read of shared memory that the kernel has not written since it was entered.
     #[error("shared element {index} is read before it is written")]
     SharedUninitialised {
-        /// The element.
         index: i64,
     },
     /// An access of a shared element into which a copy is under way.
     #[error("shared element {index}: a copy into it is under way")]
     SharedInFlight {
-        /// The element.
         index: i64,
     },
     /// A kernel ends while copies into shared memory are under way.
@@ -183,7 +178,6 @@ pub enum Fault {
     /// Two accesses of a shared element, one of them a write, without a barrier between them.
     #[error("shared element {index}: no barrier against thread {other:?}")]
     SharedRace {
-        /// The element.
         index: i64,
         /// The other thread of the block, if it is one.
         other: Option<u32>,
@@ -202,7 +196,6 @@ pub enum Fault {
     /// A counter that does not exist.
     #[error("counter {counter} of {counters}")]
     CounterOutOfBounds {
-        /// Its index.
         counter: i32,
         /// The number of counters.
         counters: usize,
@@ -214,7 +207,6 @@ pub enum Fault {
     /// A shuffle or warp barrier with inactive lanes.
     #[error("a warp operation with active lanes {active:08x} only")]
     DivergentShuffle {
-        /// The active lanes.
         active: u32,
     },
     /// A selector, an argument, or a break that is not uniform in a warp; the launch ends.
@@ -226,7 +218,6 @@ pub enum Fault {
         counter: u32,
         /// Its value.
         seen: u32,
-        /// The target.
         wanted: u32,
     },
     /// More instructions than allowed; the launch ends.
@@ -252,7 +243,6 @@ impl fmt::Display for Violation {
 /// What a block writes to the status buffer when a wait or a poll gives up because of the time limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StatusRecord {
-    /// The vEU.
     pub block: u32,
     /// What it waited for.
     pub awaited: Awaited,

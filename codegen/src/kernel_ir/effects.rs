@@ -190,7 +190,6 @@ pub enum Control {
 /// What must be the same for which threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Uniform {
-    /// The threads.
     pub scope: Scope,
     /// What is the same for them.
     pub part: UniformPart,

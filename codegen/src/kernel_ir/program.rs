@@ -49,7 +49,6 @@ pub struct Function {
     /// The array whose contents last from call to call: it lies where every kernel's kept array begins, and no other array
     /// of a kernel overlaps it. Undefined until a kernel of the launch has written it.
     pub kept: Option<SharedId>,
-    /// The statements.
     pub body: Block,
 }
 

@@ -56,7 +56,6 @@ pub enum Statement {
     LoadGlobal {
         /// What is written; the first of `width` array elements.
         place: Place,
-        /// The memory.
         space: GlobalSpace,
         /// The element type in memory.
         memory: MemoryType,
@@ -212,7 +211,6 @@ pub enum Statement {
     Switch {
         /// An `I32`.
         selector: Expression,
-        /// The bodies.
         cases: Vec<Block>,
     },
     /// Runs a kernel that has no waits of its own; block-uniform. Only in an entry.

@@ -94,7 +94,6 @@ pub enum TypeError {
 
 /// Checks the expressions of a body; what is wrong goes to `report`.
 pub struct Checker<'k, R> {
-    /// The body.
     pub kernel: &'k Function,
     /// Takes each error.
     pub report: R,

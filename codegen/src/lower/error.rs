@@ -11,7 +11,6 @@ pub enum LowerError {
     /// Kernels do not compute it.
     #[error("{what}")]
     Unsupported {
-        /// The rOperator.
         operator: OperatorId,
         /// What they do not compute.
         what: Unsupported,
@@ -19,7 +18,6 @@ pub enum LowerError {
     /// An offset or extent does not fit 31 bits.
     #[error("{tensor} is too large: kernels address 2^31 elements")]
     TooLarge {
-        /// The rOperator.
         operator: OperatorId,
         tensor: TensorId,
     },

@@ -45,7 +45,6 @@ impl Row {
     }
 }
 
-/// Emits the kernel.
 pub(crate) fn emit(emitter: &mut Emitter, threads: RowThreads) -> Result<(), LowerError> {
     let tile = TileAxes::emit(emitter)?;
     let thread = emitter.bind(ScalarType::I32, Expression::Builtin(Builtin::Thread));

@@ -19,7 +19,6 @@ pub enum Unsupported {
     /// A function is not defined for the type it is applied to.
     #[error("kernels do not compute {function} of {element} elements")]
     Function {
-        /// The function's name.
         function: &'static str,
         element: ElementType,
     },

@@ -24,7 +24,6 @@ pub enum DeviceUnits {
 /// A translation unit to be linked with others.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkedUnit {
-    /// Its text.
     pub source: String,
     /// The kernels in it; none where it holds a persistent entry.
     pub kernels: Vec<KernelId>,

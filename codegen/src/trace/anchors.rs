@@ -13,7 +13,6 @@ use crate::kernel_ir::{
 pub struct Anchor {
     /// The shared clock, in nanoseconds.
     pub time: u32,
-    /// The multiprocessor's cycles.
     pub cycles: u32,
 }
 

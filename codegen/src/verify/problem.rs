@@ -79,7 +79,6 @@ pub enum Problem {
     #[error("{array} is indexed from {lowest} to {highest}, its length is {length}")]
     ArrayBounds {
         array: ArrayId,
-        /// The lowest index.
         lowest: i64,
         /// The highest index.
         highest: i64,

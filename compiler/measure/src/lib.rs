@@ -1,7 +1,5 @@
 //! Measuring: programs on devices, kernels for the search, the constants of GPUs and processors, and the record of a GPU.
 
-#![warn(missing_docs)]
-
 pub mod bench;
 pub mod calibrate;
 pub mod lab;

@@ -10,7 +10,7 @@ use super::error::{ImportError, TensorPlace, UnsupportedTensor};
 use super::options::ImportOptions;
 use crate::element_name;
 use crate::obstacle::Obstacle;
-use crate::onnx::{DimensionProto, DimensionValue, TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto};
+use crate::onnx::{Dimension, DimensionValue, TensorShapeProto, TensorTypeProto, TypeValue, ValueInfoProto};
 
 /// An input or output as a model declares it, for people: extents, names of dimensions, and `?`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,7 +22,7 @@ pub struct DeclaredPort {
 
 /// A port as the model declares it.
 pub(super) fn port(port: &ValueInfoProto) -> DeclaredPort {
-    let tensor = port.r#type.as_ref().and_then(|ty| ty.tensor_type.as_ref());
+    let tensor = port.tensor_type();
     let ty = tensor.map_or("no tensor".to_owned(), |ty| {
         let element = element_type(i64::from(ty.elem_type));
         let element = element.map_or_else(|| element_name::unsupported(ty.elem_type), |element| element.to_string());
@@ -92,17 +92,13 @@ pub(super) fn unknown(name: &str, inputs: &[&ValueInfoProto]) -> ImportError {
 
 /// An input of an unsupported type.
 pub(super) fn unsupported(input: &ValueInfoProto) -> Option<UnsupportedTensor> {
-    let (reason, obstacle) = match input.r#type.as_ref() {
-        Some(TypeProto { tensor_type: Some(ty), .. }) => unsupported_tensor(ty)?,
-        Some(TypeProto { sequence_type: Some(_), .. }) => ("it holds a sequence".to_owned(), Obstacle::NotTensor),
-        Some(TypeProto { map_type: Some(_), .. }) => ("it holds a map".to_owned(), Obstacle::NotTensor),
-        Some(TypeProto { optional_type: Some(_), .. }) => {
-            ("it holds an optional value".to_owned(), Obstacle::NotTensor)
-        }
-        Some(TypeProto { sparse_tensor_type: Some(_), .. }) => {
-            ("it holds a sparse tensor".to_owned(), Obstacle::Sparse)
-        }
-        Some(TypeProto { .. }) | None => ("it holds no tensor".to_owned(), Obstacle::NotTensor),
+    let (reason, obstacle) = match input.r#type.as_ref().and_then(|ty| ty.value.as_ref()) {
+        Some(TypeValue::TensorType(ty)) => unsupported_tensor(ty)?,
+        Some(TypeValue::SequenceType(_)) => ("it holds a sequence".to_owned(), Obstacle::NotTensor),
+        Some(TypeValue::MapType(_)) => ("it holds a map".to_owned(), Obstacle::NotTensor),
+        Some(TypeValue::OptionalType(_)) => ("it holds an optional value".to_owned(), Obstacle::NotTensor),
+        Some(TypeValue::SparseTensorType(_)) => ("it holds a sparse tensor".to_owned(), Obstacle::Sparse),
+        Some(TypeValue::OpaqueType(_)) | None => ("it holds no tensor".to_owned(), Obstacle::NotTensor),
     };
     Some(UnsupportedTensor { place: TensorPlace::Input, name: input.name.clone(), reason, obstacle })
 }
@@ -125,26 +121,25 @@ pub(super) fn element(input: &ValueInfoProto, ty: &TensorTypeProto) -> Result<El
 }
 
 pub(super) fn tensor(input: &ValueInfoProto) -> Result<&TensorTypeProto, ImportError> {
-    let ty = input.r#type.as_ref().and_then(|ty| ty.tensor_type.as_ref());
-    ty.ok_or_else(|| ImportError::invalid(&input.name, "the input is no tensor"))
+    input.tensor_type().ok_or_else(|| ImportError::invalid(&input.name, "the input is no tensor"))
 }
 
 /// The name of a dimension. Exporters write some texts for every dimension that they know nothing of: `?`, numbers, and
 /// Python's `None`; such dimensions are independent.
-pub(super) fn named(dimension: &DimensionProto) -> Option<&str> {
+pub(super) fn named(dimension: &Dimension) -> Option<&str> {
     match &dimension.value {
-        Some(DimensionValue::Symbol(name)) => {
+        Some(DimensionValue::DimParam(name)) => {
             Some(name.as_str()).filter(|name| name.contains(char::is_alphabetic) && *name != "None")
         }
-        Some(DimensionValue::Extent(_)) | None => None,
+        Some(DimensionValue::DimValue(_)) | None => None,
     }
 }
 
-pub(super) fn extent(input: &ValueInfoProto, dimension: &DimensionProto) -> Result<Option<usize>, ImportError> {
+pub(super) fn extent(input: &ValueInfoProto, dimension: &Dimension) -> Result<Option<usize>, ImportError> {
     match dimension.value {
         // Some exporters write −1 for a dimension that they do not know.
-        Some(DimensionValue::Extent(-1) | DimensionValue::Symbol(_)) | None => Ok(None),
-        Some(DimensionValue::Extent(extent)) => {
+        Some(DimensionValue::DimValue(-1) | DimensionValue::DimParam(_)) | None => Ok(None),
+        Some(DimensionValue::DimValue(extent)) => {
             let error = |_| ImportError::invalid(&input.name, format!("extent {extent} is not possible"));
             usize::try_from(extent).map(Some).map_err(error)
         }
@@ -153,8 +148,8 @@ pub(super) fn extent(input: &ValueInfoProto, dimension: &DimensionProto) -> Resu
 
 /// The dimensions: extents, names, or `?`.
 pub(super) fn describe(ty: &TensorTypeProto) -> Option<Vec<String>> {
-    let text = |dimension: &DimensionProto| match &dimension.value {
-        Some(DimensionValue::Extent(extent)) if *extent >= 0 => extent.to_string(),
+    let text = |dimension: &Dimension| match &dimension.value {
+        Some(DimensionValue::DimValue(extent)) if *extent >= 0 => extent.to_string(),
         _ => named(dimension).unwrap_or("?").to_owned(),
     };
     ty.shape.as_ref().map(|shape| shape.dim.iter().map(text).collect())

@@ -16,7 +16,6 @@ pub enum ImportError {
     /// The file cannot be read.
     #[error("{}: {error}", path.display())]
     File {
-        /// The file.
         path: PathBuf,
         /// What the system says.
         error: std::io::Error,
@@ -26,7 +25,6 @@ pub enum ImportError {
     Limit {
         /// What is too large.
         culprit: String,
-        /// The quantity.
         what: &'static str,
         limit: u64,
     },
@@ -72,7 +70,6 @@ pub enum ImportError {
     Choice {
         /// The input or dimension.
         culprit: String,
-        /// What contradicts it.
         reason: String,
     },
     /// An input cannot be fixed to what is given.

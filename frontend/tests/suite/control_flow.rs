@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::model::{constant, float, graph_attribute, int, ints, load, model, node, subgraph, value};
 use warpweave_frontend::onnx::{
-    AttributeKind, AttributeProto, FunctionProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto,
+    AttributeProto, AttributeType, FunctionProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto,
     ValueInfoProto,
 };
 use warpweave_frontend::{ImportError, ImportOptions, Limits, NameFilter, Variables};
@@ -409,7 +409,7 @@ fn functions_hold_control_flow_and_graphs_apply_functions() {
         attribute: vec![],
         node: nodes,
         opset_import: opset_import.clone(),
-        attribute_proto: vec![],
+        ..FunctionProto::default()
     };
     let apply = |name: &str, inputs: &[&str], output: &str| NodeProto {
         domain: "own".to_owned(),
@@ -429,7 +429,7 @@ fn functions_hold_control_flow_and_graphs_apply_functions() {
     let slope = AttributeProto {
         name: "alpha".to_owned(),
         ref_attr_name: "slope".to_owned(),
-        r#type: AttributeKind::Float as i32,
+        r#type: AttributeType::Float as i32,
         ..AttributeProto::default()
     };
     let leak = node("LeakyRelu", &["a"], &["r"], vec![slope]);

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 
 use crate::model::{constant, int, load, model, node, value};
 use prost::Message;
-use prost::bytes::Bytes;
 use warpweave_frontend::onnx::{
-    AttributeKind, AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
-    SparseTensorProto, StringStringEntryProto, TensorProto, TypeProto, ValueInfoProto,
+    AttributeProto, AttributeType, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
+    SparseTensorProto, StringStringEntryProto, TensorProto, TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
 };
 use warpweave_frontend::{ImportError, ImportOptions, Limits, NameFilter, Overridable, import, import_bytes};
 use warpweave_graph::ir::{Origin, Value};
@@ -225,7 +224,7 @@ fn functions_are_expanded() {
     let reference = AttributeProto {
         name: "alpha".to_owned(),
         ref_attr_name: "slope".to_owned(),
-        r#type: AttributeKind::Float as i32,
+        r#type: AttributeType::Float as i32,
         ..AttributeProto::default()
     };
     let opset_import = vec![OperatorSetIdProto { domain: String::new(), version: 17 }];
@@ -237,7 +236,7 @@ fn functions_are_expanded() {
         attribute: vec!["slope".to_owned()],
         node: vec![node("Add", &["t", "t"], &["b"], vec![]), node("LeakyRelu", &["a"], &["t"], vec![reference])],
         opset_import: opset_import.clone(),
-        attribute_proto: vec![],
+        ..FunctionProto::default()
     };
     let apply = |input: &str, output: &str, slope: f32| {
         let node = node("Leak", &[input], &[output], vec![crate::model::float("slope", slope)]);
@@ -258,7 +257,7 @@ fn functions_are_expanded() {
 fn everything_unsupported_is_listed_at_once() {
     let graph = AttributeProto {
         name: "then_branch".to_owned(),
-        r#type: AttributeKind::Graph as i32,
+        r#type: AttributeType::Graph as i32,
         g: Some(GraphProto::default()),
         ..AttributeProto::default()
     };
@@ -286,10 +285,8 @@ fn everything_unsupported_is_listed_at_once() {
 #[test]
 fn unsupported_types_are_listed_with_the_nodes() {
     let typed = |name: &str, elem_type: i32| {
-        let mut input = value(name, F32, &["N"]);
-        let tensor = input.r#type.as_mut().and_then(|ty| ty.tensor_type.as_mut());
-        tensor.expect("a tensor").elem_type = elem_type;
-        input
+        let ty = value(name, F32, &["N"]).tensor_type().cloned().expect("a tensor");
+        ValueInfoProto::new(name, TypeProto::of_tensor(TensorTypeProto { elem_type, ..ty }))
     };
     let packed = TensorProto { name: "w".to_owned(), dims: vec![2], data_type: 15, ..TensorProto::default() };
     let nodes =
@@ -317,16 +314,14 @@ fn what_stands_in_the_way_has_a_remedy_of_its_own() {
         model(17, inputs, vec![], vec![of(domain, node(name, &["x"], &["y"], vec![]))], &["y"])
     };
     let typed = |element: i32| {
-        let mut input = value("x", F32, &["2"]);
-        let tensor = input.r#type.as_mut().and_then(|ty| ty.tensor_type.as_mut());
-        tensor.expect("a tensor").elem_type = element;
-        model(17, vec![input], vec![], vec![relu(&["x"], &["y"])], &["y"])
+        let ty = value("x", F32, &["2"]).tensor_type().cloned().expect("a tensor");
+        let ty = TypeProto::of_tensor(TensorTypeProto { elem_type: element, ..ty });
+        model(17, vec![ValueInfoProto::new("x", ty)], vec![], vec![relu(&["x"], &["y"])], &["y"])
     };
-    let other = |ty: TypeProto| {
-        let input = ValueInfoProto { name: "x".to_owned(), r#type: Some(ty) };
-        model(17, vec![input], vec![], vec![relu(&["x"], &["y"])], &["y"])
+    let other = |value: TypeValue| {
+        let ty = TypeProto { value: Some(value), ..TypeProto::default() };
+        model(17, vec![ValueInfoProto::new("x", ty)], vec![], vec![relu(&["x"], &["y"])], &["y"])
     };
-    let (bytes, none) = (Some(Bytes::new()), TypeProto::default());
     let kept = |name: &str| node(name, &["x"], &["y"], vec![]);
     let deep = vec!["1"; 17];
     for (model, parts, remedies) in [
@@ -336,18 +331,14 @@ fn what_stands_in_the_way_has_a_remedy_of_its_own() {
         (typed(8), vec!["it holds strings"], vec!["turn text into numbers"]),
         (typed(14), vec!["it holds 64-bit complex numbers"], vec!["last dimension of two"]),
         (typed(99), vec!["elements of type number 99"], vec!["float32"]),
+        (other(TypeValue::SequenceType(Box::default())), vec!["it holds a sequence"], vec!["ZipMap"]),
+        (other(TypeValue::MapType(Box::default())), vec!["it holds a map"], vec!["ZipMap"]),
         (
-            other(TypeProto { sequence_type: bytes.clone(), ..none.clone() }),
-            vec!["it holds a sequence"],
-            vec!["ZipMap"],
-        ),
-        (other(TypeProto { map_type: bytes.clone(), ..none.clone() }), vec!["it holds a map"], vec!["ZipMap"]),
-        (
-            other(TypeProto { optional_type: bytes.clone(), ..none.clone() }),
+            other(TypeValue::OptionalType(Box::default())),
             vec!["it holds an optional value"],
             vec!["take and give tensors"],
         ),
-        (other(TypeProto { sparse_tensor_type: bytes, ..none }), vec!["it holds a sparse tensor"], vec!["dense"]),
+        (other(TypeValue::SparseTensorType(Default::default())), vec!["it holds a sparse tensor"], vec!["dense"]),
         (applied("com.example", "Relu"), vec!["com.example.Relu"], vec!["custom operators", "function of the model"]),
         (applied("", "Unheard"), vec!["operator Unheard is not supported"], vec!["`warpweave ops` lists"]),
         (applied("", "Optional"), vec!["operator Optional is not supported"], vec!["take and give tensors"]),
@@ -512,7 +503,8 @@ fn external_data_stay_in_the_models_folder() {
 
     let path = inside.join("model.onnx");
     let load = |entries: &[(&str, &str)]| {
-        let entry = |&(key, value): &(&str, &str)| StringStringEntryProto { key: key.into(), value: value.into() };
+        let entry =
+            |&(key, value): &(&str, &str)| StringStringEntryProto { key: key.into(), value: value.to_owned().into() };
         let external_data = entries.iter().map(entry).collect();
         let dims = vec![1];
         let name = "w".to_owned();
@@ -550,7 +542,7 @@ fn a_sparse_constant_is_named_also_where_nodes_read_it() {
     let mut model = model(18, inputs, Vec::new(), vec![node("Add", &["x", "sparse"], &["y"], vec![])], &["y"]);
     let values = Some(constant("sparse", &Tensor::new([1], &[1f32])));
     let graph = model.graph.as_mut().expect("the model has a graph");
-    graph.sparse_initializer.push(SparseTensorProto { values });
+    graph.sparse_initializer.push(SparseTensorProto { values, ..SparseTensorProto::default() });
     check(&refused(&model, &defaults()), "model-unsupported", &["sparse elements"]);
 }
 

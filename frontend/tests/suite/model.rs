@@ -5,8 +5,8 @@ use std::borrow::Borrow;
 use prost::Message;
 use prost::bytes::Bytes;
 use warpweave_frontend::onnx::{
-    AttributeKind, AttributeProto, DimensionProto, DimensionValue, GraphProto, ModelProto, NodeProto,
-    OperatorSetIdProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
+    AttributeProto, AttributeType, Dimension, DimensionValue, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
+    TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
 };
 use warpweave_frontend::{ImportError, ImportOptions, import_bytes};
 use warpweave_graph::reference::evaluate;
@@ -43,30 +43,30 @@ pub fn node(operator: &str, inputs: &[&str], outputs: &[&str], attributes: Vec<A
 
 /// An attribute that is an integer.
 pub fn int(name: &str, i: i64) -> AttributeProto {
-    AttributeProto { name: name.to_owned(), r#type: AttributeKind::Int as i32, i, ..AttributeProto::default() }
+    AttributeProto { name: name.to_owned(), r#type: AttributeType::Int as i32, i, ..AttributeProto::default() }
 }
 
 /// An attribute that is a single.
 pub fn float(name: &str, f: f32) -> AttributeProto {
-    AttributeProto { name: name.to_owned(), r#type: AttributeKind::Float as i32, f, ..AttributeProto::default() }
+    AttributeProto { name: name.to_owned(), r#type: AttributeType::Float as i32, f, ..AttributeProto::default() }
 }
 
 /// An attribute that is text.
 pub fn string(name: &str, text: &str) -> AttributeProto {
     let s = Bytes::copy_from_slice(text.as_bytes());
-    AttributeProto { name: name.to_owned(), r#type: AttributeKind::String as i32, s, ..AttributeProto::default() }
+    AttributeProto { name: name.to_owned(), r#type: AttributeType::String as i32, s, ..AttributeProto::default() }
 }
 
 /// An attribute that is a list of integers.
 pub fn ints(name: &str, ints: &[i64]) -> AttributeProto {
     let ints = ints.to_vec();
-    AttributeProto { name: name.to_owned(), r#type: AttributeKind::Ints as i32, ints, ..AttributeProto::default() }
+    AttributeProto { name: name.to_owned(), r#type: AttributeType::Ints as i32, ints, ..AttributeProto::default() }
 }
 
 /// An attribute that is a list of singles.
 pub fn floats(name: &str, floats: &[f32]) -> AttributeProto {
     let floats = floats.to_vec();
-    AttributeProto { name: name.to_owned(), r#type: AttributeKind::Floats as i32, floats, ..AttributeProto::default() }
+    AttributeProto { name: name.to_owned(), r#type: AttributeType::Floats as i32, floats, ..AttributeProto::default() }
 }
 
 /// An attribute that is a list of texts.
@@ -74,7 +74,7 @@ pub fn strings(name: &str, texts: &[&str]) -> AttributeProto {
     let strings = texts.iter().map(|text| Bytes::copy_from_slice(text.as_bytes())).collect();
     AttributeProto {
         name: name.to_owned(),
-        r#type: AttributeKind::Strings as i32,
+        r#type: AttributeType::Strings as i32,
         strings,
         ..AttributeProto::default()
     }
@@ -83,7 +83,7 @@ pub fn strings(name: &str, texts: &[&str]) -> AttributeProto {
 /// An attribute that is a graph.
 pub fn graph_attribute(name: &str, graph: GraphProto) -> AttributeProto {
     let g = Some(graph);
-    AttributeProto { name: name.to_owned(), r#type: AttributeKind::Graph as i32, g, ..AttributeProto::default() }
+    AttributeProto { name: name.to_owned(), r#type: AttributeType::Graph as i32, g, ..AttributeProto::default() }
 }
 
 /// A graph inside a node.
@@ -93,7 +93,7 @@ pub fn subgraph(
     node: Vec<NodeProto>,
     output: Vec<ValueInfoProto>,
 ) -> GraphProto {
-    GraphProto { name: "inner".to_owned(), node, initializer, input, output, sparse_initializer: Vec::new() }
+    GraphProto { name: "inner".to_owned(), node, initializer, input, output, ..GraphProto::default() }
 }
 
 /// A constant tensor.
@@ -110,12 +110,12 @@ pub fn constant(name: &str, tensor: &Tensor) -> TensorProto {
 /// A named value; dimensions are extents or names.
 pub fn value(name: &str, element: ElementType, dimensions: &[&str]) -> ValueInfoProto {
     let dimension = |&text: &&str| {
-        let value = text.parse().map_or_else(|_| DimensionValue::Symbol(text.to_owned()), DimensionValue::Extent);
-        DimensionProto { value: Some(value) }
+        let value = text.parse().map_or_else(|_| DimensionValue::DimParam(text.to_owned()), DimensionValue::DimValue);
+        Dimension { value: Some(value), ..Dimension::default() }
     };
     let shape = Some(TensorShapeProto { dim: dimensions.iter().map(dimension).collect() });
-    let tensor_type = Some(TensorTypeProto { elem_type: number(element), shape });
-    ValueInfoProto { name: name.to_owned(), r#type: Some(TypeProto { tensor_type, ..TypeProto::default() }) }
+    let tensor = TensorTypeProto { elem_type: number(element), shape };
+    ValueInfoProto::new(name, TypeProto::of_tensor(tensor))
 }
 
 /// A model that gives the values `outputs`.
@@ -126,14 +126,14 @@ pub fn model(
     nodes: Vec<NodeProto>,
     outputs: &[&str],
 ) -> ModelProto {
-    let output = |&name: &&str| ValueInfoProto { name: name.to_owned(), r#type: None };
+    let output = |&name: &&str| ValueInfoProto { name: name.to_owned(), ..ValueInfoProto::default() };
     let graph = GraphProto {
         name: "test".to_owned(),
         node: nodes,
         initializer: constants,
         input: inputs,
         output: outputs.iter().map(output).collect(),
-        sparse_initializer: Vec::new(),
+        ..GraphProto::default()
     };
     let opset_import = vec![OperatorSetIdProto { domain: String::new(), version: opset }];
     ModelProto { ir_version: 8, graph: Some(graph), opset_import, ..Default::default() }

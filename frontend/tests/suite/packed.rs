@@ -73,7 +73,7 @@ fn external_data_are_packed_too() {
     let folder = Folder::new("packed");
     for (element, values, bytes) in packed() {
         fs::write(folder.0.join("w.bin"), bytes).expect("the file can be written");
-        let entry = |key: &str, value: String| StringStringEntryProto { key: key.into(), value };
+        let entry = |key: &str, value: String| StringStringEntryProto { key: key.into(), value: value.into() };
         let external_data = vec![entry("location", "w.bin".into()), entry("length", bytes.len().to_string())];
         let weight = TensorProto { data_location: 1, external_data, ..proto(element, values.len()) };
         let path = folder.0.join("model.onnx");

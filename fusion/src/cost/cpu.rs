@@ -226,7 +226,6 @@ impl CpuArch {
 /// What the price of a tile on a core follows from, beside the kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Processor<'p> {
-    /// The constants.
     pub arch: &'p CpuArch,
     /// The program, where constants are told from what is computed.
     pub program: Option<&'p TensorProgram>,

@@ -40,7 +40,6 @@ const LARGEST_TILE: usize = 8 * 12 * 256;
 /// Prices kernels for a device.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EstimatedCost {
-    /// The device.
     pub arch: GpuArch,
 }
 

@@ -18,7 +18,6 @@ use warpweave_plan::template::staged::{StagedBox, extents};
 /// registers of neighbouring points.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct HostCost {
-    /// The processor.
     pub arch: CpuArch,
     /// Threads that share the rTasks.
     pub threads: usize,

@@ -34,7 +34,6 @@ pub struct Version {
 /// What a kernel was compiled with and measured on.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Machine {
-    /// The device's architecture.
     pub architecture: Architecture,
     pub driver: Version,
     /// The compiler of device text.
@@ -45,7 +44,6 @@ pub struct Machine {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TimedKernel {
     pub machine: Machine,
-    /// What it computes.
     pub signature: Signature,
     /// How.
     pub params: ScheduleParams,
@@ -115,7 +113,6 @@ pub enum Problem {
     Hash {
         /// What stands there.
         found: String,
-        /// The signature's hash.
         expected: String,
     },
     /// Another line has the same kernel.

@@ -54,7 +54,6 @@ pub trait Pricing {
 
 /// A kernel whose tiles are priced.
 pub struct CountedKernel<'k> {
-    /// The device.
     pub arch: &'k GpuArch,
     pub kernel: &'k Kernel,
     /// What it does over all tiles, where its price follows from that.

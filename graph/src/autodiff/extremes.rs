@@ -13,7 +13,6 @@ use crate::types::{ElementType, TensorType};
 /// A statement that is a reduction without epilogue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reduction<'s> {
-    /// The expression.
     pub expr: &'s TensorExpr,
     /// What it reads.
     pub operands: &'s [TensorId],

@@ -34,7 +34,6 @@ pub enum AttributeError {
     /// An attribute has a value that the operator does not define or that is not supported.
     #[error("attribute {name}: {reason}")]
     Value {
-        /// The attribute.
         name: &'static str,
         /// What is wrong with it.
         reason: String,

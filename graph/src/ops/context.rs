@@ -22,7 +22,6 @@ pub enum InferError {
     Inputs {
         /// The number of inputs.
         count: usize,
-        /// The fewest.
         least: usize,
         most: usize,
     },

@@ -11,15 +11,10 @@ use crate::types::{ElementType, TensorType, ValueType};
 
 /// An operator that maps the elements of its inputs, all of one type and broadcast against each other, to one output.
 pub trait ElementWise: Sized {
-    /// See [`Operator::NAME`].
     const NAME: &'static str;
-    /// See [`Operator::DOMAIN`].
     const DOMAIN: &'static str = "";
-    /// See [`Operator::OPSETS`].
     const OPSETS: RangeInclusive<i64> = 1..=super::NEWEST_OPSET;
-    /// See [`Operator::INPUTS`].
     const INPUTS: RangeInclusive<usize> = 1..=1;
-    /// See [`Operator::STORAGE`].
     const STORAGE: &'static [ElementType] = &[];
 
     /// What combines the operands of an operator that takes any number: what it gives of some stands for them.
@@ -28,10 +23,8 @@ pub trait ElementWise: Sized {
     /// Who is handed the gradient of an extreme in [`ElementWise::body`].
     const TIES: Ties = Ties::Shared;
 
-    /// See [`Operator::from_attributes`].
     fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError>;
 
-    /// See [`Operator::attributes`].
     fn attributes(&self) -> Vec<(&'static str, Attribute)> {
         Vec::new()
     }

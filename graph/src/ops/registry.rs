@@ -14,7 +14,6 @@ pub enum ImportError {
     /// The operator is known, the opset's version of it is not.
     #[error("opset {opset} is outside the supported {first}..{last}")]
     Opset {
-        /// The model's opset.
         opset: i64,
         /// The oldest supported.
         first: i64,
@@ -123,7 +122,6 @@ macro_rules! operators {
                 }
             }
 
-            /// See [`Operator::attributes`].
             pub fn attributes(&self) -> Vec<(&'static str, Attribute)> {
                 match self {
                     $(Self::$name(operator) => Operator::attributes(operator),)*
@@ -148,14 +146,12 @@ macro_rules! operators {
                 }
             }
 
-            /// See [`Operator::counted`].
             pub fn counted(&self, context: &Context) -> Vec<CountedOutput> {
                 match self {
                     $(Self::$name(operator) => operator.counted(context),)*
                 }
             }
 
-            /// See [`Operator::follows`].
             pub fn follows(&self, context: &Context, input: usize, dimension: usize) -> Option<usize> {
                 match self {
                     $(Self::$name(operator) => operator.follows(context, input, dimension),)*

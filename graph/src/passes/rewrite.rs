@@ -29,7 +29,6 @@ pub enum Replacement {
     Constants(Vec<Tensor>),
     /// Another node with as many outputs of the same types.
     Node {
-        /// The operator.
         op: Op,
         /// The inputs, defined before the node.
         inputs: Vec<Option<Operand>>,

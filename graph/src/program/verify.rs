@@ -11,7 +11,6 @@ use crate::types::{MAX_RANK, TensorType};
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{fault}{}", part(name))]
 pub struct ProgramError {
-    /// What is wrong.
     pub fault: ProgramFault,
     /// The nodes of the model that the statement comes from, or the tensor's name; empty where there is neither.
     pub name: String,
@@ -43,7 +42,6 @@ pub enum ProgramFault {
     #[error("the expression of {statement} is ill-formed: {reason}")]
     Expression {
         statement: StatementId,
-        /// What is wrong.
         reason: &'static str,
     },
     /// A statement defines a tensor of another type than it computes.

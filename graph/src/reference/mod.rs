@@ -37,9 +37,7 @@ pub enum ReferenceError {
     Type {
         /// The position among the inputs or operands.
         position: usize,
-        /// The declared type.
         expected: TensorType,
-        /// The given type.
         found: TensorType,
     },
     /// A read lies outside its operand.

@@ -11,7 +11,6 @@ pub enum TrainingError {
     /// The model has no such output.
     #[error("the model has no output `{}`; it has {}", legible(.wanted), shown(.known))]
     Output {
-        /// The name.
         wanted: String,
         /// The outputs that there are.
         known: Vec<String>,
@@ -48,7 +47,6 @@ pub enum TrainingError {
         legible(.node), legible(.frozen), legible(.kept)
     )]
     StatisticsApart {
-        /// The normalisation.
         node: String,
         /// The statistic that is kept up.
         kept: String,
@@ -65,7 +63,6 @@ pub enum TrainingError {
         legible(.name), legible(.keeper), legible(.reader)
     )]
     SharedStatistic {
-        /// The initializer.
         name: String,
         /// The normalisation that keeps it.
         keeper: String,

@@ -41,7 +41,6 @@ pub enum Optimizer {
 pub(super) struct Trained<'n> {
     /// Its name in the model.
     pub name: &'n str,
-    /// The state.
     pub tensor: TensorId,
     pub gradient: TensorId,
 }

@@ -21,7 +21,6 @@ pub(crate) struct Unit {
     pub(crate) epsilon: f32,
     /// The mean of the scales.
     pub(crate) gain: f32,
-    /// The activation.
     pub(crate) after: After,
 }
 

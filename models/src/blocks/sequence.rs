@@ -143,7 +143,6 @@ fn matrices(builder: &mut Builder, [input, recurrent, bias]: &[Value; 3], direct
 /// A recurrent layer over a sequence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layer {
-    /// The sort.
     pub(crate) recurrence: Recurrence,
     /// Features of the state.
     pub(crate) hidden: usize,

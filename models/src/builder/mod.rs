@@ -8,7 +8,7 @@ mod layers;
 mod movement;
 
 use warpweave_frontend::onnx::{
-    DimensionProto, DimensionValue, NodeProto, TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
+    Dimension, DimensionValue, NodeProto, TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
 };
 
 use crate::options::{BuildOptions, Precision};
@@ -23,7 +23,6 @@ pub(crate) use layers::Recurrence;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Value {
     name: String,
-    /// The extents.
     pub(crate) shape: Vec<usize>,
 }
 
@@ -191,18 +190,16 @@ impl Builder {
             name,
             op_type: operator.to_owned(),
             attribute: attributes.into_iter().map(Attribute::encode).collect(),
-            domain: String::new(),
+            ..NodeProto::default()
         });
     }
 }
 
 /// The declaration of an input or output.
 fn described(name: &str, shape: &[usize], element: Element) -> ValueInfoProto {
-    let dimension = |&extent: &usize| DimensionProto { value: Some(DimensionValue::Extent(extent as i64)) };
+    let dimension =
+        |&extent: &usize| Dimension { value: Some(DimensionValue::DimValue(extent as i64)), ..Dimension::default() };
     let shape = TensorShapeProto { dim: shape.iter().map(dimension).collect() };
     let tensor = TensorTypeProto { elem_type: element.number(), shape: Some(shape) };
-    ValueInfoProto {
-        name: name.to_owned(),
-        r#type: Some(TypeProto { tensor_type: Some(tensor), ..TypeProto::default() }),
-    }
+    ValueInfoProto::new(name, TypeProto::of_tensor(tensor))
 }

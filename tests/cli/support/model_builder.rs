@@ -4,8 +4,8 @@ use std::fs::File;
 
 use warpweave::frontend::encode::write_model;
 use warpweave::frontend::onnx::{
-    DimensionProto, DimensionValue, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto,
-    TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
+    Dimension, DimensionValue, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TensorShapeProto,
+    TensorTypeProto, TypeProto, ValueInfoProto,
 };
 
 use crate::support::tool::Folder;
@@ -21,15 +21,15 @@ pub const COMPLEX64: i32 = 14;
 /// An input or output: numbers are extents, other text names dimensions.
 pub fn value(name: &str, element: i32, dimensions: &[&str]) -> ValueInfoProto {
     let dimension = |text: &&str| {
-        let extent = text.parse().map(DimensionValue::Extent);
-        DimensionProto { value: Some(extent.unwrap_or_else(|_| DimensionValue::Symbol((*text).to_owned()))) }
+        let extent = text.parse().map(DimensionValue::DimValue);
+        Dimension {
+            value: Some(extent.unwrap_or_else(|_| DimensionValue::DimParam((*text).to_owned()))),
+            ..Dimension::default()
+        }
     };
     let shape = TensorShapeProto { dim: dimensions.iter().map(dimension).collect() };
     let tensor = TensorTypeProto { elem_type: element, shape: Some(shape) };
-    ValueInfoProto {
-        name: name.to_owned(),
-        r#type: Some(TypeProto { tensor_type: Some(tensor), ..TypeProto::default() }),
-    }
+    ValueInfoProto::new(name, TypeProto::of_tensor(tensor))
 }
 
 pub fn node(operator: &str, inputs: &[&str], output: &str) -> NodeProto {

@@ -146,6 +146,15 @@ pub fn affinity() {
     assert!(strays.is_empty(), "{strays:#?}");
 }
 
+pub fn library() {
+    let tree = cargo(&["tree", "-p", "warpweave", "-e", "normal", "--prefix", "none"]);
+    let reaches = |name: &str| tree.lines().any(|line| line.split(' ').next() == Some(name));
+    assert!(reaches("warpweave-runtime"), "{tree}");
+    for program in ["clap", "indicatif", "mimalloc", "warpweave-measure"] {
+        assert!(!reaches(program), "{program}: {tree}");
+    }
+}
+
 pub fn deployment() {
     let arguments = ["tree", "-p", "warpweave-runtime", "--no-default-features", "-e", "normal", "--prefix", "none"];
     let tree = cargo(&arguments);

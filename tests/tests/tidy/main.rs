@@ -23,6 +23,7 @@ fn main() -> ExitCode {
     let mut suite = Suite::new("tidy", Duration::from_secs(120));
     suite.trial("crates depend on one another as drawn", crates::arrows);
     suite.trial("external packages have one home", crates::affinity);
+    suite.trial("the library carries no command line", crates::library);
     suite.trial("a deployment carries no compiler", crates::deployment);
     suite.trial("few files import one another in a circle", circles::check);
     suite.trial("circles are found", circles::check_rule);

@@ -70,7 +70,6 @@ struct Compiler<'a> {
 /// Where a body's shared arrays lie, in emulated words.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedBases {
-    /// The kept array.
     pub kept: u32,
     /// The others, one after another.
     pub own: u32,

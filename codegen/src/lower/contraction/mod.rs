@@ -59,7 +59,6 @@ struct Loop<'l> {
     sides: &'l [Side<'l>; 2],
     /// Those whose first fetch stands before the kernel's own waits.
     prologue: Vec<&'l Side<'l>>,
-    /// The others.
     behind_waits: Vec<&'l Side<'l>>,
     boxes: &'l Boxes,
     products: &'l Products,

@@ -22,7 +22,6 @@ use crate::lower::tile::{TileAxes, decode_box};
 /// Rows or columns of the block tile.
 pub(crate) struct Side<'a> {
     factor: &'a Scalar,
-    /// Its tile axes.
     pub(crate) axes: Vec<usize>,
     /// What its elements are.
     scalar: ScalarType,

@@ -13,7 +13,6 @@ use crate::lower::error::LowerError;
 use crate::lower::scalar::Point;
 use crate::lower::tile::TileAxes;
 
-/// Emits the kernel.
 pub(crate) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
     let stage = &emitter.body().stages[0];
     let procedure = stage.procedure.expect("a verified plan gives the template to procedures alone");

@@ -18,7 +18,6 @@ use crate::lower::error::LowerError;
 use crate::lower::opaque::Row;
 use crate::lower::unsupported::check_sorted;
 
-/// Emits the kernel.
 pub(crate) fn emit(emitter: &mut Emitter, row: &Row, direction: Direction) -> Result<(), LowerError> {
     let sort = Sort::declare(emitter, row, direction)?;
     let levels = sort.padded.trailing_zeros() as usize;
@@ -73,7 +72,6 @@ struct Sort<'r> {
     direction: Direction,
     /// The row's length as a power of two.
     padded: usize,
-    /// The row's length.
     length: Expression,
     scalar: ScalarType,
     memory: MemoryType,

@@ -18,7 +18,6 @@ use crate::lower::opaque::Row;
 /// Places of a batch.
 const BATCH: i32 = WARP_SIZE as i32;
 
-/// Emits the kernel.
 pub(crate) fn emit(emitter: &mut Emitter, row: &Row, most: u64) -> Result<(), LowerError> {
     let batches = row.length.div_ceil(BATCH as usize);
     let kernel = Suppression {

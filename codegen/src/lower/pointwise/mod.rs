@@ -19,7 +19,6 @@ use crate::lower::pointwise::point::{PolledSum, emit_point};
 use crate::lower::pointwise::side_by_side::{Place, Places};
 use crate::lower::tile::TileAxes;
 
-/// Emits the kernel.
 pub(crate) fn emit(emitter: &mut Emitter, own: Pointwise) -> Result<(), LowerError> {
     let tile = TileAxes::emit(emitter)?;
     match Runs::of(own, emitter.kernel()) {

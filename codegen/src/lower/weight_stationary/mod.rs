@@ -28,7 +28,6 @@ use crate::lower::emitter::{Emitter, binary};
 use crate::lower::error::LowerError;
 use crate::lower::tile::TileAxes;
 
-/// Emits the kernel.
 pub(crate) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
     let kept = hold::declare(emitter);
     let tile = TileAxes::emit(emitter)?;

@@ -10,25 +10,19 @@ pub enum BenchError {
     /// A file cannot be read.
     #[error("cannot read {}: {source}; check the path and its permissions", path.display())]
     File {
-        /// The file.
         path: PathBuf,
-        /// The reason.
         source: std::io::Error,
     },
     /// A file holds no results.
     #[error("{} holds no results: {reason}; write one with `warpweave bench … --json > FILE`", path.display())]
     Results {
-        /// The file.
         path: PathBuf,
-        /// The reason.
         reason: String,
     },
     /// A file holds something else, or what another version wrote.
     #[error("{} is {found}, expected `{expected}`; measure again with this version's `bench --json`", path.display())]
     Schema {
-        /// The file.
         path: PathBuf,
-        /// What it is.
         found: String,
         /// The schema that is read.
         expected: &'static str,
@@ -36,7 +30,6 @@ pub enum BenchError {
     /// A line of a file of peers is no peer.
     #[error("{}, line {line}: {reason}; models/peers/README.md shows the fields", path.display())]
     Peer {
-        /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
@@ -46,7 +39,6 @@ pub enum BenchError {
     /// Nothing to compare with.
     #[error("{} has no peer for {key}; {known}", path.display())]
     NoPeer {
-        /// The file.
         path: PathBuf,
         /// What was looked for.
         key: PeerKey,

@@ -17,7 +17,6 @@ pub const LEAST_RUNS: usize = 10;
 /// How long to measure.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Method {
-    /// The shortest warm-up.
     pub warmup: Duration,
     /// The warm-up ends after so long, settled or not.
     pub warmup_limit: Duration,
@@ -43,7 +42,6 @@ pub struct WarmUp {
 /// Times of runs in seconds, in the order of the runs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
-    /// The runs before.
     pub warmup: WarmUp,
     /// By the monotonic clock: from inputs in the host's memory to outputs in the host's memory.
     pub latencies: Vec<f64>,

@@ -14,7 +14,6 @@ use super::identity::{Hardware, ModelIdentity, Precision, Work};
 /// A line of a file of peers.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Peer {
-    /// The model's name.
     pub model: String,
     /// Items of a run.
     pub batch: usize,
@@ -45,7 +44,6 @@ impl Peer {
 /// What a peer is looked up by.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PeerKey {
-    /// The model's name.
     pub model: String,
     /// Items of a run.
     pub batch: Option<usize>,

@@ -114,7 +114,6 @@ pub struct BenchResult {
     pub priced_for: Option<String>,
     /// How it was measured.
     pub method: MethodRecord,
-    /// The runs before.
     pub warmup: WarmUp,
     /// Measured runs.
     pub runs: usize,
@@ -130,7 +129,6 @@ pub struct BenchResult {
     pub device_time: Option<Distribution>,
     /// What the device's time leaves of the latency.
     pub transfers: Option<Distribution>,
-    /// The times themselves.
     pub samples: Samples,
     /// The plan, on devices that follow one.
     pub plan: Option<PlanProfile>,

@@ -37,7 +37,6 @@ pub struct Soak {
 /// Outputs beside those of another device.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Against {
-    /// The other device.
     pub device: String,
     /// The largest difference in multiples of what passes; none where only one of two elements is a number, or no elements are
     /// compared.

@@ -30,7 +30,6 @@ pub struct SweepPoint {
 /// Batch sizes in ascending order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Sweep {
-    /// The points.
     pub points: Vec<SweepPoint>,
     /// The smallest batch after which the next gains less than [`SATURATION_GAIN`]; `None` if every step gains more.
     pub saturation_batch: Option<usize>,

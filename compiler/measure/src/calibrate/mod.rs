@@ -41,7 +41,6 @@ pub struct Reading {
     pub constant: &'static str,
     /// Microseconds of the small and the large trial; none of a time that is the constant itself.
     pub microseconds: Option<[f64; 2]>,
-    /// The constant before.
     pub before: f64,
     /// The constant now; none where the larger trial was not slower, which leaves it as it was.
     pub now: Option<f64>,
@@ -50,7 +49,6 @@ pub struct Reading {
 /// A device's constants, measured as far as probes go.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Calibration<A = GpuPrices> {
-    /// The constants.
     pub arch: A,
     /// The probes, in order.
     pub readings: Vec<Reading>,

@@ -128,7 +128,6 @@ pub enum Trial {
     Program(TensorProgram, FusionLevel),
     /// A loop on every multiprocessor: from the first block's start to the last one's end.
     Loop {
-        /// The loop.
         benchmark: Microbenchmark,
         /// Singles of global memory that it reads.
         elements: usize,

@@ -17,7 +17,6 @@ pub struct Costs {
     pub cores: usize,
     /// The small models of tests/models.
     pub fixtures: Vec<FixtureCosts>,
-    /// The benchmark models.
     pub models: Vec<ModelCosts>,
 }
 
@@ -33,7 +32,6 @@ pub struct FixtureCosts {
 /// Costs of a benchmark model at batch 1.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ModelCosts {
-    /// Its name.
     pub model: String,
     /// Whether its recurrent layers are unrolled.
     pub is_unrolled: bool,

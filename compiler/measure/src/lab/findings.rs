@@ -24,28 +24,23 @@ pub enum Findings {
         /// The disassembler of device code.
         #[serde(default)]
         disassembler: Option<String>,
-        /// The GPUs.
         gpus: Vec<Gpu>,
         /// Threads of the processor.
         threads: usize,
     },
     /// Things that hold or do not.
     Checks {
-        /// The checks.
         checks: Vec<Check>,
     },
     /// Programs for what is assumed of a memory system, as `warpweave litmus --json` prints them.
     Litmus {
-        /// The programs.
         tests: Vec<LitmusTest>,
     },
     /// Outputs beside stored ones.
     Comparisons {
-        /// The device.
         device: String,
         /// What ran the plans; none on devices that have one way.
         backend: Option<String>,
-        /// The models.
         comparisons: Vec<Comparison>,
     },
     /// Cycles of small programs, as `warpweave microbench --json` prints them.
@@ -61,18 +56,14 @@ pub enum Findings {
     },
     /// What warps wait for, as the profiler of the CUDA toolkit counts it.
     Counters {
-        /// The model.
         model: String,
-        /// The device.
         device: String,
         /// What ran the plan.
         backend: String,
-        /// The kernels.
         kernels: Vec<KernelStalls>,
     },
     /// A device's constants.
     Calibration {
-        /// The constants.
         constants: Vec<Calibrated>,
     },
     /// A benchmark model's time.
@@ -84,9 +75,7 @@ pub enum Findings {
     },
     /// Where the time of a model goes.
     Profile {
-        /// The model.
         model: String,
-        /// The device.
         device: String,
         /// What recorded times are.
         clock: String,
@@ -108,7 +97,6 @@ pub enum Findings {
     },
     /// Kernels whose times were recorded.
     Tuning {
-        /// The model.
         model: String,
         /// Kernels recorded.
         recorded: usize,
@@ -141,7 +129,6 @@ impl Findings {
 /// A GPU.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Gpu {
-    /// The product's name.
     pub name: String,
     /// The compute capability, such as `9.0`.
     pub compute_capability: String,
@@ -167,7 +154,6 @@ pub struct Check {
 /// A program whose outcomes are counted.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LitmusTest {
-    /// Its name.
     pub name: String,
     /// How often it ran.
     pub rounds: u64,
@@ -180,7 +166,6 @@ pub struct LitmusTest {
 /// A model's outputs beside stored ones.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Comparison {
-    /// The model's file.
     pub model: String,
     /// How it went.
     pub outcome: Outcome,
@@ -277,7 +262,6 @@ impl CodeKind {
 /// What the warps of a kernel wait for.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct KernelStalls {
-    /// Its name.
     pub name: String,
     /// The share of all stalls that is for want of an instruction.
     pub no_instruction: f64,
@@ -288,7 +272,6 @@ pub struct KernelStalls {
 /// A constant that was measured, or was to be.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Calibrated {
-    /// Its name.
     pub constant: String,
     /// Its value before.
     pub before: f64,
@@ -299,9 +282,7 @@ pub struct Calibrated {
 /// A benchmark model's time on a device.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Measurement {
-    /// The model.
     pub model: String,
-    /// The device.
     pub device: String,
     /// What ran the plan; none on devices that have one way.
     pub backend: Option<String>,
@@ -336,7 +317,6 @@ pub struct SoakFound {
 /// Another program's time for a model.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PeerTime {
-    /// The model.
     pub model: String,
     /// The program with its version.
     pub peer: String,
@@ -372,9 +352,7 @@ pub struct UnitShares {
 /// The rTasks of a template or a kernel.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PartTime {
-    /// Its name.
     pub name: String,
-    /// Its rTasks.
     pub tasks: usize,
     /// Their microseconds by the cost model.
     pub predicted_microseconds: f64,

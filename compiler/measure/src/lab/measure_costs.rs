@@ -33,7 +33,6 @@ pub enum CostsError {
     File {
         /// Which.
         path: PathBuf,
-        /// The reason.
         source: io::Error,
     },
     /// A command failed.

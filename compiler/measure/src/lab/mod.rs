@@ -138,25 +138,19 @@ pub enum LabError {
     /// The file cannot be read.
     #[error("cannot read {}: {source}; check the path and its permissions", path.display())]
     File {
-        /// The file.
         path: PathBuf,
-        /// The reason.
         source: std::io::Error,
     },
     /// The file is no record.
     #[error("{} is no record of the lab: {reason}; `warpweave lab run` writes them", path.display())]
     Format {
-        /// The file.
         path: PathBuf,
-        /// The reason.
         reason: String,
     },
     /// The record is of another version.
     #[error("{} is a record of version {found}, this program reads version {VERSION}; use the program that wrote it", path.display())]
     Version {
-        /// The file.
         path: PathBuf,
-        /// Its version.
         found: String,
     },
 }

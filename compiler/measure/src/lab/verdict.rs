@@ -35,7 +35,6 @@ pub struct Verdict {
 /// A model beside its fastest peer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PeerRatio {
-    /// The model.
     pub model: String,
     /// The back end that is fastest.
     pub backend: String,
@@ -75,7 +74,6 @@ impl Predicted {
 pub struct Prediction {
     /// What it is of.
     pub of: Predicted,
-    /// Its name.
     pub name: String,
     /// Predicted by measured.
     pub ratio: f64,

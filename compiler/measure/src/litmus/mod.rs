@@ -113,7 +113,6 @@ pub struct Planned {
     pub chain: Chain,
     /// The kernels and their plan.
     pub kernels: Kernels,
-    /// The constants.
     weights: Arc<[u8]>,
 }
 

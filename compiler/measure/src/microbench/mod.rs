@@ -63,7 +63,6 @@ const SPIN_ROUNDS: u32 = 4096;
 /// What a loop takes of a multiprocessor.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Reading {
-    /// The loop.
     pub benchmark: Microbenchmark,
     /// Cycles of a round: the median over all blocks.
     pub cycles_per_round: f64,

@@ -55,9 +55,7 @@ pub struct Profile {
 /// The rTasks of an rOperator in both runs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct OperatorTimes {
-    /// The rOperator.
     pub operator: OperatorId,
-    /// Its rTasks.
     pub tasks: usize,
     /// Their predicted microseconds, polls left out.
     pub predicted: f64,

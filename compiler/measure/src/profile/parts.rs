@@ -40,7 +40,6 @@ impl UnitTime {
 /// The rTasks of several rOperators in both runs.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct PartTimes {
-    /// The rOperators.
     pub operators: usize,
     /// Their rTasks.
     pub tasks: usize,

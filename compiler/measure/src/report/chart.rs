@@ -10,7 +10,6 @@ pub const HEIGHT: f64 = 250.0;
 /// What a table shows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Table {
-    /// The columns' names.
     pub headings: Vec<String>,
     /// One row a point of the chart.
     pub rows: Vec<Vec<String>>,
@@ -19,9 +18,7 @@ pub struct Table {
 /// What a colour means.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Legend {
-    /// The look.
     pub class: Class,
-    /// The meaning.
     pub text: String,
 }
 
@@ -32,7 +29,6 @@ pub struct Chart {
     pub title: String,
     /// What a reader must know.
     pub note: String,
-    /// The drawing.
     pub drawing: Drawing,
     /// What colours mean; empty where there is one only.
     pub legend: Vec<Legend>,

@@ -49,7 +49,6 @@ pub trait Measure {
 /// A kernel that was not recorded.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Refused {
-    /// Its parameters.
     pub params: ScheduleParams,
     /// What running it came to; a time only if it is none: not above 0.
     pub outcome: Outcome,

@@ -15,7 +15,6 @@ use warpweave_plan::kernel::ScheduleParams;
 pub struct Untimed {
     /// The group, with any kernel.
     pub group: FusionGroup,
-    /// What it computes.
     pub signature: Signature,
     /// Kernels without a time, at their estimates; not empty.
     pub candidates: Vec<PricedKernel>,

@@ -40,11 +40,11 @@ pub(in crate::import) fn stack(
 
 /// What is stacked of no iterations, if the graph says of which type one part is.
 pub(super) fn none(declared: &ValueInfoProto, axis: i64) -> Result<Tensor, String> {
-    let ty = declared.r#type.as_ref().and_then(|ty| ty.tensor_type.as_ref());
+    let ty = declared.tensor_type();
     let part = ty.and_then(|ty| {
         let extent = |value: &Option<DimensionValue>| match value {
-            Some(DimensionValue::Extent(extent)) => usize::try_from(*extent).ok(),
-            Some(DimensionValue::Symbol(_)) | None => None,
+            Some(DimensionValue::DimValue(extent)) => usize::try_from(*extent).ok(),
+            Some(DimensionValue::DimParam(_)) | None => None,
         };
         let mut extents: Vec<usize> =
             ty.shape.as_ref()?.dim.iter().map(|dimension| extent(&dimension.value)).collect::<Option<_>>()?;

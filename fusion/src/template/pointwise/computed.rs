@@ -9,7 +9,6 @@ use crate::template::pricing::reduced;
 /// Instructions of a thread at one point, reads left out.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Computed {
-    /// All of them.
     pub(super) instructions: f64,
     /// Of these, those of functions that branch on their operands.
     pub(super) branching: f64,

@@ -17,7 +17,6 @@ pub struct Normalizer {
 }
 
 impl Normalizer {
-    /// Takes the attributes.
     pub fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let old = attributes.opset() < 13;
         let axis = attributes.int("axis")?.unwrap_or(if old { 1 } else { -1 });

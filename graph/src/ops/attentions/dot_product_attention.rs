@@ -80,7 +80,6 @@ pub enum WithoutKeys {
 /// What attention computes on the way.
 #[derive(Clone, Copy, Debug)]
 pub struct Attended {
-    /// The scaled products.
     pub products: TensorId,
     /// The bounded products.
     pub bounded: TensorId,

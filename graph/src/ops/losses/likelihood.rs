@@ -28,7 +28,6 @@ pub struct Likelihood {
 }
 
 impl Likelihood {
-    /// Takes the attributes.
     pub fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let name = attributes.string("reduction")?.unwrap_or_else(|| "mean".to_owned());
         let combination = Combination::NAMES.iter().find(|(_, known)| *known == name).map(|(known, _)| *known);

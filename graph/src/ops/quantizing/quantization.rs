@@ -50,7 +50,6 @@ impl Granularity {
     /// As where the attributes are left out.
     pub const NONE: Self = Self { axis: 1, block: 0 };
 
-    /// Takes the attributes.
     pub fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let name = "block_size";
         let block = attributes.int(name)?.unwrap_or(0);

@@ -15,7 +15,6 @@ pub struct ExtremePlace {
 }
 
 impl ExtremePlace {
-    /// Takes the attributes.
     pub fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         Ok(Self {
             axis: attributes.int("axis")?.unwrap_or(0),

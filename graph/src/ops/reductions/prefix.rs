@@ -24,7 +24,6 @@ impl Prefix {
     /// Up to each element, itself included.
     pub const PLAIN: Self = Self { exclusive: false, reverse: false };
 
-    /// Takes the attributes.
     pub fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let mut flag = |name| Ok(attributes.flag(name)?.unwrap_or(false));
         Ok(Self { exclusive: flag("exclusive")?, reverse: flag("reverse")? })

@@ -20,7 +20,6 @@ pub struct CosineWindow {
 const LIMIT: i64 = 1 << 30;
 
 impl CosineWindow {
-    /// Takes the attributes.
     pub fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let number = attributes.int("output_datatype")?.unwrap_or(1);
         let element = element_type(number)

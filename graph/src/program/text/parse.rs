@@ -29,7 +29,6 @@ pub enum ProgramTextError {
     Program {
         /// The line of what is wrong, from 1.
         line: usize,
-        /// What is wrong.
         error: ProgramError,
     },
 }

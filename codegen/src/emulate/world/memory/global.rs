@@ -64,7 +64,6 @@ pub enum Mark {
 
 /// The arena of one session, with the histories of one launch.
 pub struct Arena {
-    /// The contents.
     pub bytes: Vec<u8>,
     words: Vec<Granule>,
     split: HashMap<u32, [Granule; 4], FastBuild>,

@@ -64,7 +64,6 @@ pub enum RunError {
     File {
         /// Which.
         path: PathBuf,
-        /// The reason.
         source: io::Error,
     },
     /// A step that is asked for does not exist.
@@ -87,7 +86,6 @@ fn file_error(path: &Path) -> impl FnOnce(io::Error) -> RunError {
 pub struct Summary {
     /// Steps of this run that ran, failed and were skipped.
     pub counts: [usize; 3],
-    /// The tables.
     pub tables: PathBuf,
 }
 

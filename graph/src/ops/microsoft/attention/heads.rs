@@ -32,7 +32,6 @@ pub(super) struct Extents {
 const LARGEST_HALF: f32 = 65504.0;
 
 impl Heads {
-    /// Takes the attributes.
     pub(super) fn from_attributes(attributes: &mut AttributeReader) -> Result<Self, AttributeError> {
         let name = "num_heads";
         let count = attributes.int(name)?.ok_or(AttributeError::Missing(name))?;
