@@ -283,7 +283,80 @@ SUBCOMMAND = {
     },
 }
 
+STORAGE_TYPE = {
+    "edit": {
+        "codegen/src/kernel_ir/memory.rs": [
+            ("before", "    /// A signed integer of two bytes", "/// One byte; an `I32` in a register.\nExample,"),
+            ("before", "Self::I16 | Self::U16 => 2,", "Self::Example => 1,"),
+            ("before", "Self::U32 | Self::I64 => ScalarType::I64,", "Self::Example => ScalarType::I32,"),
+        ],
+        "codegen/src/kernel_ir/text/words.rs": [("before", 'I16 => "i16",', 'Example => "example",')],
+        "codegen/src/print/types.rs": [
+            ("before", 'MemoryType::I8 => "signed char",', 'MemoryType::Example => "unsigned char",'),
+            ("before", 'MemoryType::I8 => "i8",', 'MemoryType::Example => "example",'),
+        ],
+        "codegen/src/prelude/device.cuh": [
+            (
+                "after",
+                "WW_DEFINE_ACCESS4(u8,",
+                'WW_DEFINE_ACCESS(example, ww_u32, 1, "u8", "u8", "r")\n'
+                'WW_DEFINE_ACCESS2(example, ww_u32, 1, "u8", "u8", "r")\n'
+                'WW_DEFINE_ACCESS4(example, ww_u32, 1, "u8", "u8", "r")',
+            ),
+            ("after", "WW_DEFINE_SHARED(u8,", "WW_DEFINE_SHARED(example, ww_u32, unsigned char, uchar2, uchar4)"),
+        ],
+        "codegen/src/prelude/host.hpp": [
+            ("after", "WW_DEFINE_ACCESS(u8,", "WW_DEFINE_ACCESS(example, ww_u32, unsigned char)"),
+        ],
+        "codegen/src/emulate/warp/access.rs": [
+            (
+                "before",
+                "MemoryType::I16 => frame.narrow[slot][lane] =",
+                "MemoryType::Example => frame.narrow[slot][lane] = u32::from(bytes[0]),",
+            ),
+            (
+                "before",
+                "MemoryType::I16 | MemoryType::U16 => {",
+                "MemoryType::Example => bytes[0] = frame.narrow[slot][lane] as u8,",
+            ),
+            (
+                "before",
+                "MemoryType::I16 => i32::from(register as i16) as u32,",
+                "MemoryType::Example => u32::from(register as u8),",
+            ),
+        ],
+    },
+    "optional": ["codegen/src/lower/unsupported.rs", "graph/src/numerics.rs"],
+}
+
+COMPUTE_UNIT = {
+    "create": {
+        "fusion/plan/src/template/contraction/unit/example.rs": "unit_rules.rs.in",
+        "codegen/src/lower/contraction/unit/example.rs": "unit_lowering.rs.in",
+    },
+    "edit": {
+        "fusion/plan/src/template/contraction/unit/mod.rs": [
+            ("before", "pub mod simt;", "pub mod example;"),
+            ("before", "    /// The lanes of a multiprocessor", "/// A unit that adds nothing.\nExample,"),
+            ("before", 'Simt => "simt",', 'Example => "example",'),
+        ],
+        "fusion/src/cost/arithmetic.rs": [
+            ("before", "(ComputeUnit::Simt, false) =>", "(ComputeUnit::Example, _) => self.simt_single.rates(),"),
+        ],
+        "codegen/src/lower/contraction/unit/mod.rs": [
+            ("before", "mod simt;", "mod example;"),
+            (
+                "before",
+                "ComputeUnit::Simt => simt::add_products",
+                "ComputeUnit::Example => example::add_products(emitter, products, left, right),",
+            ),
+        ],
+    },
+}
+
 KINDS = {
+    "A storage type": STORAGE_TYPE,
+    "A compute unit": COMPUTE_UNIT,
     "An operator": OPERATOR,
     "A procedure": PROCEDURE,
     "A template": TEMPLATE,

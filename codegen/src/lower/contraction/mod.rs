@@ -9,6 +9,7 @@ pub(crate) mod epilogue;
 pub(crate) mod products;
 pub(crate) mod side;
 mod slices;
+mod unit;
 
 use warpweave_graph::expr::AxisId;
 use warpweave_plan::kernel::Kernel;

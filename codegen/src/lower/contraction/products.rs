@@ -11,7 +11,8 @@ use crate::lower::arithmetic::set;
 use crate::lower::arithmetic::{access, quotient, remainder, scaled, zero};
 use crate::lower::contraction::side::Side;
 use crate::lower::contraction::slices::{Finished, Slice};
-use crate::lower::emitter::{Emitter, add, binary, multiply};
+use crate::lower::contraction::unit;
+use crate::lower::emitter::{Emitter, add, binary};
 use crate::lower::error::LowerError;
 
 /// Steps whose products are written out; the others are iterations of a loop.
@@ -156,24 +157,7 @@ impl Products {
                     Ok::<(), LowerError>(())
                 })?;
             }
-            self.multiply(emitter, operands[0].1, operands[1].1)
-        })
-    }
-
-    fn multiply(&self, emitter: &mut Emitter, left: ArrayId, right: ArrayId) -> Result<(), LowerError> {
-        emitter.repeat(Expression::i32(self.shape.rows as i32), true, |emitter, row| {
-            emitter.repeat(Expression::i32(self.shape.columns as i32), true, |emitter, column| {
-                let at = add(multiply(row, Expression::i32(self.shape.columns as i32)), column);
-                let old = Expression::Element(self.accumulators, Box::new(at.clone()));
-                let left = Expression::Element(left, Box::new(row.into()));
-                let right = Expression::Element(right, Box::new(column.into()));
-                let sum = match self.scalar {
-                    ScalarType::F32 => Expression::FusedMultiplyAdd(Box::new(left), Box::new(right), Box::new(old)),
-                    ScalarType::Bool | ScalarType::I32 | ScalarType::I64 => add(multiply(left, right), old),
-                };
-                emitter.push(set(self.accumulators, at, sum));
-                Ok(())
-            })
+            unit::add_products(emitter, self, operands[0].1, operands[1].1)
         })
     }
 }

@@ -6,7 +6,7 @@ use crate::template::block::{fewest, fill};
 use crate::template::contraction::AxisClass;
 use crate::template::contraction::Contraction;
 use crate::template::contraction::tile_load::WINDOW;
-use crate::template::contraction::unit::{ComputeUnit, WarpTile};
+use crate::template::contraction::unit::{ComputeUnit, simt::WarpTile};
 use serde::{Deserialize, Serialize};
 use warpweave_graph::Numerics;
 

@@ -5,7 +5,7 @@ use std::fmt;
 use warpweave_graph::text::reader::{Parsed, Reader, Word};
 
 use crate::template::contraction::shape::{ContractionShape, Pipeline};
-use crate::template::contraction::unit::{ComputeUnit, WarpTile};
+use crate::template::contraction::unit::{ComputeUnit, simt::WarpTile};
 
 impl fmt::Display for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

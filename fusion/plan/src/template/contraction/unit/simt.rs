@@ -1,20 +1,10 @@
-//! What multiplies and adds, and how the lanes of a warp share a tile.
+//! The lanes of a multiprocessor, and how those of a warp share a tile.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use warpweave_graph::words;
 
 use crate::template::block::WARP;
-
-/// What multiplies and adds.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum ComputeUnit {
-    /// The lanes of a multiprocessor, each on registers of its own.
-    Simt,
-}
-
-words!(ComputeUnit { Simt => "simt" });
 
 /// How the lanes of a warp lie over the rows and columns of threads. Prints as `2x16`.
 ///
