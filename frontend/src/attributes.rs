@@ -10,19 +10,13 @@ use crate::weights::{WeightError, Weights};
 pub(crate) enum UnreadableAttribute {
     /// Attributes of that kind are not supported.
     #[error("attribute {name} holds {kind}, which is not supported")]
-    Kind {
-        name: String,
-        kind: &'static str,
-    },
+    Kind { name: String, kind: &'static str },
     /// The attribute's text is not UTF-8.
     #[error("attribute {0} is not UTF-8")]
     Text(String),
     /// The attribute's tensor is not valid.
     #[error("attribute {name}: {error}")]
-    Tensor {
-        name: String,
-        error: WeightError,
-    },
+    Tensor { name: String, error: WeightError },
 }
 
 /// The value of an attribute, with the name that it goes by.

@@ -16,18 +16,11 @@ pub enum ModelError {
     },
     /// A batch of no examples was asked for.
     #[error("`{model}` cannot be built for a batch of 0; ask for 1 or more")]
-    Batch {
-        model: &'static str,
-    },
+    Batch { model: &'static str },
     /// A form was asked for that the model does not have.
     #[error("`{model}` has no recurrent layers to unroll; leave the form out")]
-    Form {
-        model: &'static str,
-    },
+    Form { model: &'static str },
     /// The file system refuses.
     #[error("cannot write {}: {source}; check the path, its permissions and the space left", path.display())]
-    Write {
-        path: PathBuf,
-        source: io::Error,
-    },
+    Write { path: PathBuf, source: io::Error },
 }

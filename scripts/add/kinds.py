@@ -338,6 +338,7 @@ COMPUTE_UNIT = {
         "fusion/plan/src/template/contraction/unit/mod.rs": [
             ("before", "pub mod simt;", "pub mod example;"),
             ("before", "    /// The lanes of a multiprocessor", "/// A unit that adds nothing.\nExample,"),
+            ("before", "Self::Simt => simt::takes(shape),", "Self::Example => example::takes(shape),"),
             ("before", 'Simt => "simt",', 'Example => "example",'),
         ],
         "fusion/src/cost/arithmetic.rs": [

@@ -17,6 +17,9 @@ pub struct Suite {
 /// How many trials a suite names as its slowest.
 const SLOWEST: usize = 12;
 
+/// What a suite may take at full size, whatever it may at the size of `make test`.
+const FULL_BUDGET: Duration = Duration::from_secs(14_400);
+
 /// Whether every bar is asked for at full size, with `WARPWEAVE_FULL=1` in the environment.
 pub fn is_full() -> bool {
     std::env::var_os("WARPWEAVE_FULL").is_some_and(|value| value == "1")
@@ -44,8 +47,9 @@ impl Selection {
 }
 
 impl Suite {
-    /// A suite without trials.
+    /// A suite without trials, with its budget at the size of `make test`.
     pub fn new(name: &'static str, budget: Duration) -> Self {
+        let budget = if is_full() { FULL_BUDGET } else { budget };
         Self { name, budget, trials: Vec::new(), taken: Arc::default() }
     }
 

@@ -161,14 +161,10 @@ pub enum Fault {
     },
     /// A read of shared memory that the kernel has not written since it was entered.
     #[error("shared element {index} is read before it is written")]
-    SharedUninitialised {
-        index: i64,
-    },
+    SharedUninitialised { index: i64 },
     /// An access of a shared element into which a copy is under way.
     #[error("shared element {index}: a copy into it is under way")]
-    SharedInFlight {
-        index: i64,
-    },
+    SharedInFlight { index: i64 },
     /// A kernel ends while copies into shared memory are under way.
     #[error("{groups} groups of copies are under way when the kernel ends")]
     CopiesInFlight {
@@ -206,9 +202,7 @@ pub enum Fault {
     DivergentBarrier,
     /// A shuffle or warp barrier with inactive lanes.
     #[error("a warp operation with active lanes {active:08x} only")]
-    DivergentShuffle {
-        active: u32,
-    },
+    DivergentShuffle { active: u32 },
     /// A selector, an argument, or a break that is not uniform in a warp; the launch ends.
     #[error("control flow that must be uniform diverges")]
     DivergentControl,

@@ -17,10 +17,7 @@ pub enum LowerError {
     },
     /// An offset or extent does not fit 31 bits.
     #[error("{tensor} is too large: kernels address 2^31 elements")]
-    TooLarge {
-        operator: OperatorId,
-        tensor: TensorId,
-    },
+    TooLarge { operator: OperatorId, tensor: TensorId },
 }
 
 impl LowerError {

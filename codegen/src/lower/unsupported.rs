@@ -18,10 +18,7 @@ pub enum Unsupported {
     Element(ElementType),
     /// A function is not defined for the type it is applied to.
     #[error("kernels do not compute {function} of {element} elements")]
-    Function {
-        function: &'static str,
-        element: ElementType,
-    },
+    Function { function: &'static str, element: ElementType },
     /// Kernels do not sort elements of this type.
     #[error("kernels do not sort {0} elements")]
     Sort(ElementType),

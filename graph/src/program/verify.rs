@@ -40,10 +40,7 @@ pub enum ProgramFault {
     Operands(StatementId),
     /// A statement's expression is ill-formed.
     #[error("the expression of {statement} is ill-formed: {reason}")]
-    Expression {
-        statement: StatementId,
-        reason: &'static str,
-    },
+    Expression { statement: StatementId, reason: &'static str },
     /// A statement defines a tensor of another type than it computes.
     #[error("{0} defines a tensor of another type")]
     Output(StatementId),

@@ -22,11 +22,10 @@ mod unit_counters;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use warpweave_tests::suite::{Suite, is_full};
+use warpweave_tests::suite::Suite;
 
 fn main() -> ExitCode {
-    let minutes = if is_full() { 120 } else { 9 };
-    let mut suite = Suite::new("plans", Duration::from_secs(60 * minutes));
+    let mut suite = Suite::new("plans", Duration::from_secs(540));
     agreement::add(&mut suite);
     agreement::add_models(&mut suite);
     protocol::add(&mut suite);

@@ -19,11 +19,10 @@ mod whole_models;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use warpweave_tests::suite::{Suite, is_full};
+use warpweave_tests::suite::Suite;
 
 fn main() -> ExitCode {
-    let minutes = if is_full() { 60 } else { 13 };
-    let mut suite = Suite::new("training", Duration::from_secs(60 * minutes));
+    let mut suite = Suite::new("training", Duration::from_secs(780));
     operators::add(&mut suite);
     operators::add_node_tests(&mut suite);
     kinks::add(&mut suite);

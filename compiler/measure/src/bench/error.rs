@@ -9,16 +9,10 @@ use super::peers::PeerKey;
 pub enum BenchError {
     /// A file cannot be read.
     #[error("cannot read {}: {source}; check the path and its permissions", path.display())]
-    File {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    File { path: PathBuf, source: std::io::Error },
     /// A file holds no results.
     #[error("{} holds no results: {reason}; write one with `warpweave bench … --json > FILE`", path.display())]
-    Results {
-        path: PathBuf,
-        reason: String,
-    },
+    Results { path: PathBuf, reason: String },
     /// A file holds something else, or what another version wrote.
     #[error("{} is {found}, expected `{expected}`; measure again with this version's `bench --json`", path.display())]
     Schema {

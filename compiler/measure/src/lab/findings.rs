@@ -29,13 +29,9 @@ pub enum Findings {
         threads: usize,
     },
     /// Things that hold or do not.
-    Checks {
-        checks: Vec<Check>,
-    },
+    Checks { checks: Vec<Check> },
     /// Programs for what is assumed of a memory system, as `warpweave litmus --json` prints them.
-    Litmus {
-        tests: Vec<LitmusTest>,
-    },
+    Litmus { tests: Vec<LitmusTest> },
     /// Outputs beside stored ones.
     Comparisons {
         device: String,
@@ -63,9 +59,7 @@ pub enum Findings {
         kernels: Vec<KernelStalls>,
     },
     /// A device's constants.
-    Calibration {
-        constants: Vec<Calibrated>,
-    },
+    Calibration { constants: Vec<Calibrated> },
     /// A benchmark model's time.
     Measurement(Measurement),
     /// Other programs' times.

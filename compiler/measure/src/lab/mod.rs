@@ -137,22 +137,13 @@ pub enum Status {
 pub enum LabError {
     /// The file cannot be read.
     #[error("cannot read {}: {source}; check the path and its permissions", path.display())]
-    File {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    File { path: PathBuf, source: std::io::Error },
     /// The file is no record.
     #[error("{} is no record of the lab: {reason}; `warpweave lab run` writes them", path.display())]
-    Format {
-        path: PathBuf,
-        reason: String,
-    },
+    Format { path: PathBuf, reason: String },
     /// The record is of another version.
     #[error("{} is a record of version {found}, this program reads version {VERSION}; use the program that wrote it", path.display())]
-    Version {
-        path: PathBuf,
-        found: String,
-    },
+    Version { path: PathBuf, found: String },
 }
 
 impl Lab {

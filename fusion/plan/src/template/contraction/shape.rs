@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_graph::Numerics;
 
 /// Most neighbouring results of a thread: what one access of singles moves, in which results are accumulated.
-const NEIGHBOURS: usize = Numerics::SINGLE.access_elements();
+pub(super) const NEIGHBOURS: usize = Numerics::SINGLE.access_elements();
 
 /// How a contraction brings the next step's tiles while it multiplies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -80,37 +80,7 @@ impl ContractionShape {
 
     /// Whether a kernel can have this shape.
     pub fn is_possible(&self) -> bool {
-        let Self {
-            rows,
-            columns,
-            row_threads,
-            column_width,
-            k_tile,
-            pipeline,
-            k_slices,
-            split_k,
-            unit: ComputeUnit::Simt,
-        } = *self;
-        let buffered = match pipeline {
-            Pipeline::Unpipelined | Pipeline::RegisterPrefetch => true,
-            Pipeline::Asynchronous { depth } => (2..=5).contains(&depth),
-        };
-        let thirds = if columns.is_multiple_of(3) { columns / 3 } else { columns };
-        let powers =
-            [rows, thirds, row_threads, column_width, k_tile, k_slices].into_iter().all(usize::is_power_of_two);
-        let sides = rows <= 8 && columns <= 12 && (4..=64).contains(&row_threads);
-        // Only where there are threads along rows.
-        let lanes = || self.slice_threads() >= row_threads && self.warp().covers(row_threads, self.column_threads());
-        let slices = || k_slices <= 8 && k_tile.is_multiple_of(k_slices) && self.finish().is_some();
-        buffered
-            && powers
-            && sides
-            && slices()
-            && lanes()
-            && split_k == 1
-            && column_width <= NEIGHBOURS
-            && columns.is_multiple_of(column_width)
-            && (8..=64).contains(&k_tile)
+        self.unit.takes(self)
     }
 
     /// The size of the block.
