@@ -17,7 +17,7 @@ pub struct QuotientGraph {
 }
 
 impl QuotientGraph {
-    /// The quotient of `graph` by `groups`, of which each node is in exactly one.
+    /// The quotient of `graph` by `groups`, of which each node is in at most one. A node that is in none is a group of its own.
     pub fn new(graph: &DependenceGraph, groups: impl IntoIterator<Item = NodeSet>) -> Self {
         let mut quotient = Self { groups: StableDiGraph::new(), group_of: vec![GroupId::end(); graph.len()] };
         for members in groups {
@@ -25,6 +25,9 @@ impl QuotientGraph {
             members.iter().for_each(|&member| quotient.group_of[member] = group);
         }
         for node in 0..graph.len() {
+            if quotient.group_of[node] == GroupId::end() {
+                quotient.group_of[node] = quotient.groups.add_node(NodeSet::from([node]));
+            }
             for &predecessor in graph.predecessors(node) {
                 let (from, to) = (quotient.group_of[predecessor], quotient.group_of[node]);
                 if from != to {
@@ -123,6 +126,13 @@ mod tests {
         quotient.merge(quotient.group_of(1), quotient.group_of(3));
         assert!(!quotient.makes_cycle(quotient.group_of(1), quotient.group_of(4)));
         assert_eq!(quotient.into_groups(), [vec![0], vec![1, 2, 3], vec![4]].map(NodeSet::from));
+    }
+
+    #[test]
+    fn nodes_of_no_group_are_groups() {
+        let quotient = QuotientGraph::new(&graph(), [vec![0], vec![3, 4]].map(NodeSet::from));
+        assert!(quotient.makes_cycle(quotient.group_of(0), quotient.group_of(4)));
+        assert_eq!(quotient.into_groups(), [vec![0], vec![1], vec![2], vec![3, 4]].map(NodeSet::from));
     }
 
     #[test]
