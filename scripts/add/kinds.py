@@ -109,7 +109,6 @@ TEMPLATE = {
                 "found.extend(warpweave_plan::template::example::candidate(body));",
             ),
         ],
-        "fusion/src/partition/search/limit_shapes.rs": [("after", "| Template::Row(_)", "| Template::Example")],
         "codegen/src/lower/mod.rs": [
             ("before", "pub(crate) mod hoist;", "pub(crate) mod example;"),
             ("before", "Template::Opaque => opaque::emit", "Template::Example => example::emit(&mut emitter)?,"),
@@ -338,8 +337,10 @@ COMPUTE_UNIT = {
         "fusion/plan/src/template/contraction/unit/mod.rs": [
             ("before", "pub mod simt;", "pub mod example;"),
             ("before", "    /// The lanes of a multiprocessor", "/// A unit that adds nothing.\nExample,"),
-            ("before", "Self::Simt => simt::takes(shape),", "Self::Example => example::takes(shape),"),
             ("before", 'Simt => "simt",', 'Example => "example",'),
+        ],
+        "fusion/plan/src/template/contraction/shape.rs": [
+            ("before", "ComputeUnit::Simt => self.is_possible_on_lanes(),", "ComputeUnit::Example => false,"),
         ],
         "fusion/src/cost/arithmetic.rs": [
             ("before", "(ComputeUnit::Simt, false) =>", "(ComputeUnit::Example, _) => self.simt_single.rates(),"),

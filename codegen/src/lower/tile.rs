@@ -1,7 +1,9 @@
-//! From the tile index to coordinates of the tile axes.
+//! From the tile index to coordinates: of the tile axes, and of the axes of staged boxes.
 
 use warpweave_graph::arena::Id;
+use warpweave_graph::expr::Literal;
 use warpweave_plan::template::pointwise::runs::Runs;
+use warpweave_plan::template::staged::StagedSpan;
 
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
 use crate::kernel_ir::ids::LocalId;
@@ -160,4 +162,93 @@ pub(crate) fn decode_box(
         }
     }
     Ok(found)
+}
+
+/// A parallel axis of a phase.
+#[derive(Clone)]
+pub(crate) struct PhaseAxis {
+    pub(crate) first: Expression,
+    pub(crate) extent: usize,
+    pub(crate) bounds: Bounds,
+}
+
+/// Where an axis' box may leave the axis.
+#[derive(Clone)]
+pub(crate) enum Bounds {
+    /// Nowhere.
+    Inside,
+    /// Beyond the end, in the grid's last tile.
+    Ragged(Expression),
+    /// At both ends, where windows overlap the edge: the largest coordinate. What lies beyond is not meant.
+    Windowed(Expression),
+    /// The same where padding lies beyond.
+    Padded(Expression),
+}
+
+/// A coordinate along an axis, at the edge where the position lies beyond it.
+pub(crate) struct Coordinate {
+    pub(crate) value: Expression,
+    /// Whether the element is to be stored; absent if it always is.
+    pub(crate) kept: Option<Expression>,
+    /// Whether it is no padding; absent if it never is.
+    pub(crate) exists: Option<Expression>,
+}
+
+pub(crate) fn staged_axis(
+    emitter: &mut Emitter,
+    tile: &TileAxes,
+    span: &StagedSpan,
+    inside: bool,
+    padding: Option<Literal>,
+) -> Result<PhaseAxis, LowerError> {
+    let mut first: Option<Expression> = None;
+    for (coordinate, &step) in tile.coordinates().iter().zip(&span.steps) {
+        let Some(coordinate) = coordinate.filter(|_| step != 0) else { continue };
+        let step = emitter.operand(step)?;
+        let moved = multiply(coordinate, step);
+        first = Some(first.map_or(moved.clone(), |sum| add(sum, moved)));
+    }
+    let start = emitter.operand(span.first)?;
+    let first = first.map_or(start.clone(), |moved| add(moved, start));
+    let first = Expression::Local(emitter.bind(ScalarType::I32, first));
+    let bounds = match (inside, padding) {
+        (true, _) => Bounds::Inside,
+        (false, None) => Bounds::Windowed(emitter.operand(span.whole as i64 - 1)?),
+        (false, Some(_)) => Bounds::Padded(emitter.operand(span.whole as i64 - 1)?),
+    };
+    Ok(PhaseAxis { first, extent: span.extent, bounds })
+}
+
+pub(crate) fn main_axis(tile: &TileAxes, axis: usize) -> PhaseAxis {
+    let (extent, limit) = tile.span(axis);
+    let bounds = limit.map_or(Bounds::Inside, Bounds::Ragged);
+    PhaseAxis { first: tile.origin()[axis].clone(), extent, bounds }
+}
+
+impl PhaseAxis {
+    /// The coordinate of a position in the box.
+    pub(crate) fn coordinate(&self, emitter: &mut Emitter, position: Expression) -> Coordinate {
+        let plain = Expression::Local(emitter.bind(ScalarType::I32, add(self.first.clone(), position)));
+        match &self.bounds {
+            Bounds::Inside => Coordinate { value: plain, kept: None, exists: None },
+            Bounds::Ragged(limit) => {
+                let last = binary(BinaryOp::Subtract, limit.clone(), Expression::i32(1));
+                let clamped = binary(BinaryOp::Minimum, plain.clone(), last);
+                let value = emitter.bind(ScalarType::I32, clamped).into();
+                Coordinate { value, kept: Some(less(plain, limit.clone())), exists: None }
+            }
+            Bounds::Windowed(last) => Coordinate { value: between(emitter, plain, last), kept: None, exists: None },
+            Bounds::Padded(last) => {
+                let value = between(emitter, plain.clone(), last);
+                let exists = Some(binary(BinaryOp::Equal, plain, value.clone()));
+                Coordinate { value, kept: None, exists }
+            }
+        }
+    }
+}
+
+/// The coordinate between 0 and `last` that is nearest.
+pub(crate) fn between(emitter: &mut Emitter, plain: Expression, last: &Expression) -> Expression {
+    let above = binary(BinaryOp::Maximum, plain, Expression::i32(0));
+    emitter.bind(ScalarType::I32, binary(BinaryOp::Minimum, above, last.clone())).into()
 }

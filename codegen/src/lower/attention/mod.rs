@@ -25,8 +25,9 @@ use crate::lower::scalar::{StageName, number_in_box};
 use crate::lower::staged::blocked::{Placed, Product, Stretch};
 use crate::lower::staged::emit_phase;
 use crate::lower::staged::phase::Sink;
-use crate::lower::staged::phase::{Bounds, Phase, PhaseAxis, main_axis, staged_axis, thread_number};
+use crate::lower::staged::phase::{Phase, thread_number};
 use crate::lower::tile::TileAxes;
+use crate::lower::tile::{Bounds, PhaseAxis, main_axis, staged_axis};
 
 /// What the phases share.
 pub(crate) struct Parts<'a> {

@@ -17,8 +17,7 @@ use crate::lower::arithmetic::set;
 use crate::lower::emitter::{Emitter, StagedArray, add, both, less, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::scalar::{Point, StageName};
-use crate::lower::staged::phase::{PhaseAxis, staged_axis};
-use crate::lower::tile::{TileAxes, decode_box};
+use crate::lower::tile::{PhaseAxis, TileAxes, decode_box, staged_axis};
 
 /// A box: the value of the staged stage at its position.
 struct FactorBox {

@@ -6,10 +6,9 @@
 
 pub(crate) mod boxes;
 pub(crate) mod epilogue;
-pub(crate) mod products;
 pub(crate) mod side;
 mod slices;
-mod unit;
+pub(crate) mod unit;
 
 use warpweave_graph::expr::AxisId;
 use warpweave_plan::kernel::Kernel;
@@ -24,8 +23,8 @@ use crate::kernel_ir::memory::MemoryOrder;
 use crate::kernel_ir::statement::Statement;
 use crate::lower::arithmetic::scalar_type;
 use crate::lower::contraction::boxes::Boxes;
-use crate::lower::contraction::products::{Meanwhile, Products};
 use crate::lower::contraction::side::{Side, Step};
+use crate::lower::contraction::unit::{Meanwhile, Products};
 use crate::lower::emitter::{Emitter, add, binary, less, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::tile::{TileAxes, decode_box};

@@ -5,7 +5,7 @@ use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
 use crate::kernel_ir::memory::MemoryType;
 use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::arithmetic::{access, quotient, remainder, scaled, set};
-use crate::lower::contraction::products::Products;
+use crate::lower::contraction::unit::Products;
 use crate::lower::emitter::{Emitter, add, less};
 use crate::lower::error::LowerError;
 

@@ -10,9 +10,9 @@ pub(crate) mod warp;
 
 use crate::lower::staged::phase::Phase;
 use crate::lower::staged::phase::Sink;
-use crate::lower::staged::phase::main_axis;
-use crate::lower::staged::phase::staged_axis;
 use crate::lower::staged::phase::thread_number;
+use crate::lower::tile::main_axis;
+use crate::lower::tile::staged_axis;
 use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::staged;
 use warpweave_plan::template::staged::padded::PaddedBody;

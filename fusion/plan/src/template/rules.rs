@@ -9,6 +9,7 @@ use crate::kernel::Kernel;
 use crate::template::Template;
 use crate::template::block::BlockSize;
 use crate::template::contraction::AxisClass;
+use crate::template::contraction::shape::ContractionShape;
 use crate::template::contraction::unit::ComputeUnit;
 
 /// Whether an rTask may load a tensor's elements before it waits for others.
@@ -95,6 +96,11 @@ pub trait Rules: fmt::Debug {
     /// The sides of a product whose whole factor may be loaded before waits, which the kernel then fetches there.
     fn prefetchable(&self, _: &Kernel, _: LoadsBeforeWaits<'_>) -> Vec<AxisClass> {
         Vec::new()
+    }
+
+    /// The shape of a contraction's kernel; `None` of other templates.
+    fn contraction_shape(&self) -> Option<ContractionShape> {
+        None
     }
 
     /// Parts that the reduction is split into (split-K), each an rTask a tile.

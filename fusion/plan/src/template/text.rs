@@ -48,7 +48,7 @@ type Read = fn(&mut Reader<'_>) -> Parsed<Template>;
 /// Every template by its name.
 const TEMPLATES: [(&str, Read); 7] = [
     ("attention", |reader| attention::parameters::read(reader).map(Template::Attention)),
-    ("contraction", |reader| contraction::text::read(reader).map(Template::Contraction)),
+    ("contraction", |reader| contraction::shape::read(reader).map(Template::Contraction)),
     ("opaque", |_| Ok(Template::Opaque)),
     ("pointwise", |reader| pointwise::read(reader).map(Template::Pointwise)),
     ("row", |reader| row::read(reader).map(Template::Row)),

@@ -1,6 +1,7 @@
 //! The bound of a fusion group under the parameters of a template.
 
-use crate::template::pricing;
+use crate::cost::counts::Sampling;
+use crate::template::{kernel_counts, pricing};
 use std::collections::BTreeMap;
 
 use warpweave_graph::expr::{Read, TensorExpr};
@@ -8,7 +9,9 @@ use warpweave_graph::expr::{Read, TensorExpr};
 use crate::cost::arch::GpuArch;
 use crate::cost::bound::counts;
 use crate::cost::bound::counts::Counts;
-use crate::cost::bound::{BlockShape, BoundMode, PerformanceUpperBound, extents, overlaps, ratios, staged_bound};
+use crate::cost::bound::{
+    BlockShape, BoundMode, Overlap, PerformanceUpperBound, counted_bound, extents, overlaps, ratios,
+};
 use warpweave_plan::body::{GroupBody, StageSource};
 use warpweave_plan::kernel::Kernel;
 
@@ -60,6 +63,15 @@ pub fn group_bound(kernel: &Kernel, arch: &GpuArch, mode: BoundMode) -> Performa
     let fits = shapes.iter().zip(&counted).all(|(shape, counts)| ratios::fits(shape, counts, arch));
     let overlapped = shapes.iter().all(|shape| overlaps(&shape.level));
     PerformanceUpperBound::new(mode, factors, fits, overlapped)
+}
+
+/// The bound of a group at shared-memory level. Its phases run in turn, but a phase fetches while it computes.
+fn staged_bound(kernel: &Kernel, arch: &GpuArch) -> PerformanceUpperBound {
+    let counts = kernel_counts(kernel, Sampling::COARSE);
+    let useful = kernel.body().operations() as f64;
+    let bound = counted_bound(&counts, useful, kernel.tiles(), Overlap::Together, (arch, &arch.rates_of(kernel)));
+    let fits = kernel.rules().box_bytes(kernel).is_some_and(|bytes| bytes <= arch.shared_bytes_per_block.value);
+    if fits { bound } else { bound.without_resources() }
 }
 
 /// The sum over the operands from outside of the largest count among an operand's reads.

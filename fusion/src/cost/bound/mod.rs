@@ -16,10 +16,8 @@ use warpweave_graph::expr::TensorExpr;
 use crate::cost::arch::GpuArch;
 use crate::cost::arithmetic::Rates;
 use crate::cost::bound::counts::Counts;
-use crate::cost::counts::{KernelCounts, Sampling};
-use crate::template::kernel_counts;
+use crate::cost::counts::KernelCounts;
 use warpweave_graph::numerics::WORD_BYTES;
-use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::contraction::unit::ComputeUnit;
 
 /// How long a window's input is taken to be.
@@ -214,15 +212,6 @@ pub fn counted_bound(
     let shared = shared.min(useful / (counts.operations + counts.integer_operations));
     let balance = work_balance(tiles as u64, arch.multiprocessors.value as u64);
     PerformanceUpperBound::new(BoundMode::Corrected, [global, shared, balance], true, overlap == Overlap::Together)
-}
-
-/// The bound of a group at shared-memory level. Its phases run in turn, but a phase fetches while it computes.
-pub(crate) fn staged_bound(kernel: &Kernel, arch: &GpuArch) -> PerformanceUpperBound {
-    let counts = kernel_counts(kernel, Sampling::COARSE);
-    let useful = kernel.body().operations() as f64;
-    let bound = counted_bound(&counts, useful, kernel.tiles(), Overlap::Together, (arch, &arch.rates_of(kernel)));
-    let fits = kernel.rules().box_bytes(kernel).is_some_and(|bytes| bytes <= arch.shared_bytes_per_block.value);
-    if fits { bound } else { bound.without_resources() }
 }
 
 /// A stage's box: the tile by all its other axes whole.

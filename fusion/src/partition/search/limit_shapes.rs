@@ -47,15 +47,7 @@ pub fn shapes(partition: &Partition) -> Vec<ContractionShape> {
 }
 
 fn shape(group: &FusionGroup) -> Option<ContractionShape> {
-    match *group.kernel.template() {
-        Template::Contraction(shape) => Some(shape),
-        Template::Pointwise(_)
-        | Template::Row(_)
-        | Template::WeightStationary
-        | Template::Staged
-        | Template::Attention(_)
-        | Template::Opaque => None,
-    }
+    group.kernel.rules().contraction_shape()
 }
 
 fn whole(shape: ContractionShape) -> ContractionShape {

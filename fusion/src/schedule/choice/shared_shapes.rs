@@ -10,7 +10,6 @@ use crate::partition::search::{FusionGroup, Partition};
 use crate::schedule::choice::variants::Variant;
 use crate::schedule::placement::Time;
 use crate::tuning::SearchTuning;
-use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::AxisClass;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 
@@ -37,7 +36,7 @@ pub(super) fn shared_shapes(
     let saved = |(_, (group, count)): &(Extents, (&FusionGroup, Time))| {
         let own = work(group.kernel.clone());
         let shared = cost.beside_others(program, group.kernel.shared_body()).into_iter().filter_map(|kernel| {
-            let Template::Contraction(shape) = *kernel.template() else { return None };
+            let shape = kernel.rules().contraction_shape()?;
             let saved = own.saturating_sub(work(kernel)) * count;
             Some((ContractionShape { split_k: 1, ..shape }, saved))
         });

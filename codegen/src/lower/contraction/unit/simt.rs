@@ -3,7 +3,7 @@
 use crate::kernel_ir::expression::{Expression, ScalarType};
 use crate::kernel_ir::ids::ArrayId;
 use crate::lower::arithmetic::set;
-use crate::lower::contraction::products::Products;
+use crate::lower::contraction::unit::Products;
 use crate::lower::emitter::{Emitter, add, multiply};
 use crate::lower::error::LowerError;
 

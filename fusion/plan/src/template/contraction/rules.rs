@@ -24,6 +24,10 @@ impl Rules for ContractionShape {
         ContractionShape::block_size(self)
     }
 
+    fn contraction_shape(&self) -> Option<ContractionShape> {
+        Some(*self)
+    }
+
     fn compute_unit(&self) -> ComputeUnit {
         self.unit
     }

@@ -1,5 +1,7 @@
 //! How a contraction's block divides its tile.
 
+use std::fmt;
+
 use crate::body::GroupBody;
 use crate::template::block::{BlockSize, WARP};
 use crate::template::block::{fewest, fill};
@@ -9,9 +11,10 @@ use crate::template::contraction::tile_load::WINDOW;
 use crate::template::contraction::unit::{ComputeUnit, simt::WarpTile};
 use serde::{Deserialize, Serialize};
 use warpweave_graph::Numerics;
+use warpweave_graph::text::reader::{Parsed, Reader, Word};
 
 /// Most neighbouring results of a thread: what one access of singles moves, in which results are accumulated.
-pub(super) const NEIGHBOURS: usize = Numerics::SINGLE.access_elements();
+const NEIGHBOURS: usize = Numerics::SINGLE.access_elements();
 
 /// How a contraction brings the next step's tiles while it multiplies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -80,7 +83,33 @@ impl ContractionShape {
 
     /// Whether a kernel can have this shape.
     pub fn is_possible(&self) -> bool {
-        self.unit.takes(self)
+        match self.unit {
+            ComputeUnit::Simt => self.is_possible_on_lanes(),
+        }
+    }
+
+    fn is_possible_on_lanes(&self) -> bool {
+        let Self { rows, columns, row_threads, column_width, k_tile, k_slices, split_k, .. } = *self;
+        let buffered = match self.pipeline {
+            Pipeline::Unpipelined | Pipeline::RegisterPrefetch => true,
+            Pipeline::Asynchronous { depth } => (2..=5).contains(&depth),
+        };
+        let thirds = if columns.is_multiple_of(3) { columns / 3 } else { columns };
+        let powers =
+            [rows, thirds, row_threads, column_width, k_tile, k_slices].into_iter().all(usize::is_power_of_two);
+        let sides = rows <= 8 && columns <= 12 && (4..=64).contains(&row_threads);
+        // Only where there are threads along rows.
+        let lanes = || self.slice_threads() >= row_threads && self.warp().covers(row_threads, self.column_threads());
+        let slices = || k_slices <= 8 && k_tile.is_multiple_of(k_slices) && self.finish().is_some();
+        buffered
+            && powers
+            && sides
+            && slices()
+            && lanes()
+            && split_k == 1
+            && column_width <= NEIGHBOURS
+            && columns.is_multiple_of(column_width)
+            && (8..=64).contains(&k_tile)
     }
 
     /// The size of the block.
@@ -216,4 +245,72 @@ impl ContractionShape {
 /// Threads lie `width` elements apart; a thread's next run of `width` follows the last thread's.
 fn place(width: usize, threads: usize, thread: usize, at: usize) -> usize {
     at / width * (threads * width) + thread * width + at % width
+}
+
+impl fmt::Display for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unpipelined => write!(f, "unpipelined"),
+            Self::RegisterPrefetch => write!(f, "register-prefetch"),
+            Self::Asynchronous { depth } => write!(f, "asynchronous/{depth}"),
+        }
+    }
+}
+
+impl fmt::Display for ContractionShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rows, columns, row_threads, column_width, k_tile, pipeline, k_slices, split_k, unit } = self;
+        write!(f, "contraction/{rows}x{columns} {} threads {row_threads}x{}", unit.word(), self.column_threads())?;
+        write!(f, " warp {}", self.warp())?;
+        write!(f, " width {column_width} k-tile {k_tile} {pipeline}")?;
+        if *k_slices != 1 {
+            write!(f, " k-slices {k_slices}")?;
+        }
+        if *split_k == 1 { Ok(()) } else { write!(f, " split-k {split_k}") }
+    }
+}
+
+/// The shape that comes next.
+pub(crate) fn read(reader: &mut Reader<'_>) -> Parsed<ContractionShape> {
+    reader.mark("/")?;
+    let [rows, columns] = pair(reader, "rows and columns")?;
+    let unit = reader.named::<ComputeUnit>("`simt`")?;
+    reader.keyword("threads")?;
+    let before = reader.clone();
+    let [row_threads, column_threads] = pair(reader, "threads along rows and columns")?;
+    reader.keyword("warp")?;
+    let [warp_rows, warp_columns] = pair(reader, "lanes of a warp along rows and columns")?;
+    reader.keyword("width")?;
+    let column_width = reader.integer("neighbouring columns")?;
+    reader.mark("k-tile")?;
+    let k_tile = reader.integer("points of the reduction")?;
+    let pipeline = pipeline(reader)?;
+    let k_slices = if reader.eat("k-slices") { reader.integer("slices of the block's threads")? } else { 1 };
+    let split_k = if reader.eat("split-k") { reader.integer("parts of the reduction")? } else { 1 };
+    let shape =
+        ContractionShape { rows, columns, row_threads, column_width, k_tile, pipeline, k_slices, split_k, unit };
+    let warp = WarpTile { rows: warp_rows, columns: warp_columns };
+    if row_threads == 0 || !shape.is_sliceable() || shape.column_threads() != column_threads || shape.warp() != warp {
+        return Err(before.expected("the threads of a block"));
+    }
+    Ok(shape)
+}
+
+fn pipeline(reader: &mut Reader<'_>) -> Parsed<Pipeline> {
+    if reader.eat_word("unpipelined") {
+        return Ok(Pipeline::Unpipelined);
+    }
+    if reader.eat("register-prefetch") {
+        return Ok(Pipeline::RegisterPrefetch);
+    }
+    if reader.eat_word("asynchronous") {
+        reader.mark("/")?;
+        return Ok(Pipeline::Asynchronous { depth: reader.integer("buffers")? });
+    }
+    Err(reader.expected("`unpipelined`, `register-prefetch` or `asynchronous`"))
+}
+
+fn pair(reader: &mut Reader<'_>, what: &str) -> Parsed<[usize; 2]> {
+    let before = reader.clone();
+    reader.extents(what)?.try_into().map_err(|_| before.expected(what))
 }

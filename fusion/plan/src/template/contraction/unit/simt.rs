@@ -5,31 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::template::block::WARP;
-use crate::template::contraction::shape::{ContractionShape, NEIGHBOURS, Pipeline};
-
-/// Whether the lanes of a block can share a tile of this shape.
-pub(super) fn takes(shape: &ContractionShape) -> bool {
-    let ContractionShape { rows, columns, row_threads, column_width, k_tile, k_slices, split_k, .. } = *shape;
-    let buffered = match shape.pipeline {
-        Pipeline::Unpipelined | Pipeline::RegisterPrefetch => true,
-        Pipeline::Asynchronous { depth } => (2..=5).contains(&depth),
-    };
-    let thirds = if columns.is_multiple_of(3) { columns / 3 } else { columns };
-    let powers = [rows, thirds, row_threads, column_width, k_tile, k_slices].into_iter().all(usize::is_power_of_two);
-    let sides = rows <= 8 && columns <= 12 && (4..=64).contains(&row_threads);
-    // Only where there are threads along rows.
-    let lanes = || shape.slice_threads() >= row_threads && shape.warp().covers(row_threads, shape.column_threads());
-    let slices = || k_slices <= 8 && k_tile.is_multiple_of(k_slices) && shape.finish().is_some();
-    buffered
-        && powers
-        && sides
-        && slices()
-        && lanes()
-        && split_k == 1
-        && column_width <= NEIGHBOURS
-        && columns.is_multiple_of(column_width)
-        && (8..=64).contains(&k_tile)
-}
 
 /// How the lanes of a warp lie over the rows and columns of threads. Prints as `2x16`.
 ///
