@@ -62,8 +62,8 @@ plan gives each tensor bytes in the arena or among the weights.
 
 {memory}
 
-Every unit has a stream of instructions. This is what the first unit does for its rTask: it loads the first weights, which no wait has to
-protect, waits until the counter of the rOperator before it has all its signals, runs, and signals.
+Every unit has a stream of instructions. These are the first unit's for its rTask. It loads the first weights, which no wait has to protect.
+It waits until the counter of the rOperator before it has all its signals. Then it runs, and signals.
 
 {stream}
 

@@ -47,13 +47,13 @@ pub enum BuildPhase {
 /// A target's part of a bundle.
 #[derive(Clone, Debug)]
 pub struct TargetPart {
-    /// The target.
+    /// What it runs on.
     pub target: BundleTarget,
     /// Which statements share a kernel.
     pub partition: Partition,
     /// What the search for it did.
     pub search: SearchReport,
-    /// The plan.
+    /// When which rTasks run, proved, with the operands of their kernels.
     pub plan: TargetPlan,
     /// The kernels; none for the host.
     pub program: Option<Program>,
@@ -64,7 +64,7 @@ pub struct TargetPart {
 /// Device code and what its compiler made of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CompiledCode {
-    /// The code.
+    /// The cubin with what loading it takes.
     pub code: DeviceCode,
     /// How many translation units it was compiled in.
     pub units: usize,

@@ -26,9 +26,9 @@ pub enum BuildError {
     /// There are no kernels for some nodes; all of them are listed.
     #[error("{target} has no kernels for {} node{}:{}", .nodes.len(), if .nodes.len() == 1 { "" } else { "s" }, .nodes.iter().map(|node| format!("\n  {node}")).collect::<String>())]
     NoKernels {
-        /// The target.
+        /// What was compiled for.
         target: Target,
-        /// The nodes.
+        /// Each node with its reason.
         nodes: Vec<RefusedNode>,
     },
     /// A GPU is compiled for, and nothing compiles its code.
@@ -43,7 +43,7 @@ pub enum BuildError {
     /// A block cannot be resident on any device.
     #[error("{threads} threads of {registers} registers do not fit a multiprocessor of {target}")]
     Registers {
-        /// The target.
+        /// What was compiled for.
         target: Target,
         /// Threads of a block.
         threads: u32,
@@ -61,11 +61,11 @@ pub enum BuildError {
     Tasks {
         /// The value in the model, or its tensor in the program.
         name: String,
-        /// Its type.
+        /// Element type and extents.
         ty: TensorType,
         /// How many rTasks compute it.
         tasks: u64,
-        /// The target.
+        /// What was compiled for.
         target: BundleTarget,
     },
     /// The contents cannot be encoded.

@@ -32,7 +32,6 @@ use warpweave::runtime::target::Target;
 pub struct Compiled {
     /// The program that was scheduled.
     pub program: TensorProgram,
-    /// The plan.
     pub plan: Verified,
     /// The kernels and their operands.
     pub lowered: LoweredProgram,
@@ -61,7 +60,6 @@ pub fn compile_for(program: &TensorProgram, target: Target) -> Compiled {
 pub struct HostPlan {
     /// The program that was scheduled.
     pub program: TensorProgram,
-    /// The plan.
     pub plan: Verified,
 }
 

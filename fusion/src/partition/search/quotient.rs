@@ -38,12 +38,10 @@ impl QuotientGraph {
         quotient
     }
 
-    /// The group of a node.
     pub fn group_of(&self, node: usize) -> GroupId {
         self.group_of[node]
     }
 
-    /// The nodes of a group.
     pub fn members(&self, group: GroupId) -> &NodeSet {
         &self.groups[group]
     }
