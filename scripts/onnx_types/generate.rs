@@ -5,7 +5,7 @@ use std::error::Error;
 use prost_types::field_descriptor_proto::Type;
 use prost_types::{DescriptorProto, FieldDescriptorProto};
 
-/// Texts that no result depends on. Exporters write some that are not UTF-8, so they are bytes.
+/// Texts that exporters write in other encodings than UTF-8, too. They are bytes, so that such models are read.
 const BYTES: [&str; 6] = ["doc_string", "producer_name", "producer_version", "denotation", "overload", "value"];
 
 fn main() -> Result<(), Box<dyn Error>> {

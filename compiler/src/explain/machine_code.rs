@@ -45,8 +45,8 @@ pub struct KernelPrice {
     /// Of the rOperators with this kernel, the one whose rTask takes longest by the search; of these, one whose call runs
     /// most rTasks.
     pub operator: OperatorId,
-    /// rOperators with this kernel.
-    pub operators: usize,
+    /// All rOperators with this kernel.
+    pub operators: Vec<OperatorId>,
     /// Their rTasks.
     pub tasks: u64,
     /// What the search takes one rTask of that rOperator to cost, in microseconds.
@@ -115,7 +115,7 @@ pub fn price_kernels(
         let entry = kernels.entry(kernel).or_insert_with(|| KernelPrice {
             kernel,
             operator: id,
-            operators: 0,
+            operators: Vec::new(),
             tasks: 0,
             searched: f64::NEG_INFINITY,
             price: price.as_ref().clone(),
@@ -127,7 +127,7 @@ pub fn price_kernels(
             dispatch: None,
         });
         let (own, tasks) = (microseconds(price), f64::from(operator.tasks()));
-        entry.operators += 1;
+        entry.operators.push(id);
         entry.tasks += u64::from(operator.tasks());
         entry.searched_all += operator.task_microseconds * tasks;
         entry.priced_all = entry.priced_all.zip(own).map(|(all, own)| all + own * tasks);

@@ -10,7 +10,7 @@ use warpweave_frontend::onnx::{
     AttributeProto, AttributeType, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
     SparseTensorProto, StringStringEntryProto, TensorProto, TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
 };
-use warpweave_frontend::{ImportError, ImportOptions, Limits, NameFilter, Overridable, import, import_bytes};
+use warpweave_frontend::{Bytes, ImportError, ImportOptions, Limits, NameFilter, Overridable, import, import_bytes};
 use warpweave_graph::ir::{Origin, Value};
 use warpweave_graph::reference::evaluate;
 use warpweave_graph::{ElementType, Shape, Tensor, lower};
@@ -280,6 +280,18 @@ fn everything_unsupported_is_listed_at_once() {
         "f: com.example.Relu",
     ];
     check(&error, "model-unsupported", &parts);
+}
+
+#[test]
+fn texts_for_people_need_not_be_utf8() {
+    let latin = || Bytes::from_static(b"caf\xe9");
+    let mut model = model(17, vec![value("x", F32, &["2"])], vec![], vec![relu(&["x"], &["y"])], &["y"]);
+    (model.doc_string, model.producer_name, model.producer_version) = (latin(), latin(), latin());
+    model.metadata_props = vec![StringStringEntryProto { key: "author".to_owned(), value: latin() }];
+    let graph = model.graph.as_mut().expect("a graph");
+    graph.doc_string = latin();
+    (graph.node[0].doc_string, graph.input[0].doc_string) = (latin(), latin());
+    load(&model, &defaults()).expect("no result depends on these texts");
 }
 
 #[test]
