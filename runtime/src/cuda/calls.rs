@@ -43,6 +43,7 @@ pub(super) struct CodeImage<'a> {
     /// The ELF file, whose headers have been checked to lie inside of it.
     pub(super) cubin: &'a [u8],
     /// The encoded kernels that it was compiled from, for drivers that run these instead; `None` for code of probes.
+    #[cfg_attr(not(feature = "compile"), expect(dead_code, reason = "the stand-in driver alone reads it"))]
     pub(super) kernel_ir: Option<(Target, &'a [u8])>,
 }
 
@@ -104,6 +105,7 @@ pub(super) trait DriverCalls {
     /// The highest clock of a device's multiprocessors in megahertz, where the driver tells it.
     fn clock_mhz(&self, ordinal: u32) -> Result<Option<u32>, CudaError>;
     /// A device's identity.
+    #[cfg_attr(not(feature = "clocks"), expect(dead_code, reason = "it names the device for its clocks"))]
     fn identity(&self, ordinal: u32) -> Result<[u8; 16], CudaError>;
     /// Makes a device's primary context current on this thread, and keeps it until it is released as often.
     fn retain_context(&self, ordinal: u32) -> Result<(), CudaError>;
