@@ -58,9 +58,9 @@ full: fetch
 given = $(if $(FULL),$(2),$(1))
 # A suite with its budget in seconds, which is that of `make test`.
 suite = $(if $(FULL),$(ONCE) $(1)) $(TIMED) $(1) $(if $(FULL),14400,$(2))
-# Host beside emulator and text, each with its seeds.
+# Host beside emulator, text and machine code, each with its seeds.
 both = sh -c '$(1) --warpweave $(TESTED_BINARY) --seeds $(2) --device host & host=$$!; \
-	    $(1) --warpweave $(TESTED_BINARY) --seeds $(3) --device emulator,text; kernels=$$?; wait $$host && exit $$kernels'
+	    $(1) --warpweave $(TESTED_BINARY) --seeds $(3) --device emulator,text,machine-code; kernels=$$?; wait $$host && exit $$kernels'
 TESTED_BINARY = $(call given,target/debug/warpweave,$(WARPWEAVE))
 ifdef FULL
 export WARPWEAVE_FULL := 1
@@ -72,28 +72,29 @@ suites:
 	$(TIMED) build $(call given,900,14400) $(CARGO) test $(TESTED) --no-run --quiet
 	$(call suite,lints-and-lab,540) sh -c '\
 	    $(CARGO) test $(SUITES) --test lab -- --test-threads 3 & lab=$$!; \
-	    $(CARGO) clippy --target-dir target/lints --workspace --all-targets --quiet -- -D warnings; lints=$$?; \
-	    wait $$lab && exit $$lints'
+	    $(CARGO) clippy --target-dir target/lints $(call given,$(TESTED),--workspace) --all-targets --quiet -- -D warnings; \
+	    lints=$$?; wait $$lab && exit $$lints'
 	$(call suite,unit,720) $(CARGO) test $(TESTED) --exclude warpweave-tests
 	$(call suite,files,180) $(CARGO) test $(SUITES) --test tidy --test filetests
 	$(call suite,fuzz,180) $(CARGO) test $(SUITES) --test fuzz
 	$(call suite,conformance,720) $(CARGO) test $(SUITES) --test conformance
 	$(call suite,emulator,1080) $(CARGO) test $(SUITES) --test plans --test lowering
 	$(call suite,models,540) $(CARGO) test $(SUITES) --test models
+	$(call suite,machine-code,480) $(CARGO) test $(SUITES) --test machine_code
 	$(call suite,training,840) $(CARGO) test $(SUITES) --test training
 	python3 scripts/replay.py --self-test >/dev/null
 	@sh scripts/fetch_onnxruntime.sh
-	$(call suite,random,420) $(call both,$(RANDOM_GRAPHS),$(call given,0:100,0:2000),$(call given,0:25,0:500))
+	$(call suite,random,420) $(call both,$(RANDOM_GRAPHS),$(call given,0:100,0:2000),$(call given,0:15,0:500))
 	$(call suite,nnsmith,120) $(NNSMITH) --warpweave $(TESTED_BINARY) --device host,emulator \
 	    $(call given,--sample tests/nnsmith.zip,--seeds 0:1500)
-	$(call suite,control-flow,180) $(call both,$(CONTROL_FLOW),$(call given,0:150,0:2000),$(call given,0:10,0:200))
-	$(call suite,random-training,240) $(call both,$(RANDOM_TRAINING),$(call given,0:60,0:1000),$(call given,0:6,0:100))
-	$(call suite,operators,240) $(call both,$(OPERATOR_CASES),$(call given,0:100,0:2000),$(call given,0:20,0:300))
+	$(call suite,control-flow,180) $(call both,$(CONTROL_FLOW),$(call given,0:150,0:2000),$(call given,0:6,0:200))
+	$(call suite,random-training,240) $(call both,$(RANDOM_TRAINING),$(call given,0:60,0:1000),$(call given,0:4,0:100))
+	$(call suite,operators,240) $(call both,$(OPERATOR_CASES),$(call given,0:100,0:2000),$(call given,0:12,0:300))
 	$(call suite,contrib,120) $(CONTRIB_CASES) --warpweave $(TESTED_BINARY)
 	$(call suite,exporters,240) $(EXPORTERS) --warpweave $(TESTED_BINARY)
 	@sh scripts/fetch_simplifiers.sh
 	$(call suite,simplifiers,120) $(SIMPLIFIERS) --warpweave $(TESTED_BINARY) $(call given,--set exporters --device host,)
-	$(call suite,mutated,420) $(MUTATED) --warpweave $(TESTED_BINARY) --seeds $(call given,0:1000,0:20000)
+	$(call suite,mutated,420) $(MUTATED) --warpweave $(TESTED_BINARY) --seeds $(call given,0:700,0:20000)
 	$(call suite,hostile,420) $(HOSTILE) --warpweave $(TESTED_BINARY)
 	$(call suite,scaling,240) $(SCALING) --warpweave $(TESTED_BINARY) --check
 	$(call suite,zoo,540) $(ZOO_CHECK) --warpweave $(TESTED_BINARY) --device reference,host --target sm_90a

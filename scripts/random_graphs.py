@@ -26,9 +26,10 @@ import seeded
 from repeated_reads import Rejected, RepeatedReads
 
 OPSET = 21
-IN_KERNELS = [numpy.float32, numpy.int32, numpy.int64, numpy.int8, numpy.uint8, numpy.bool_]
-ON_HOST = IN_KERNELS + [numpy.float64, numpy.float16, numpy.int16, numpy.uint16, numpy.uint32, numpy.uint64]
-DEVICES = {"host": ON_HOST, "reference": ON_HOST, "emulator": IN_KERNELS, "text": IN_KERNELS}
+IN_KERNELS = [numpy.float32, numpy.float16, numpy.int32, numpy.int64, numpy.int8, numpy.uint8, numpy.bool_]
+ON_HOST = IN_KERNELS + [numpy.float64, numpy.int16, numpy.uint16, numpy.uint32, numpy.uint64]
+DEVICES = {"host": ON_HOST, "reference": ON_HOST, "emulator": IN_KERNELS, "text": IN_KERNELS,
+           "machine-code": IN_KERNELS}
 # Multiples of a 64th below this size, and sums of them, are singles and half-precision products of none other.
 LARGEST_EXACT = 1 << 17
 LARGEST_INEXACT = 1e3

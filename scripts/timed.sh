@@ -14,16 +14,17 @@ shift 2
 start=$(date +%s)
 "$@"
 took=$(($(date +%s) - start))
+# The second line of `times` is what ended processes have used: user and system, as 1m2.345s.
+used=$(mktemp)
+times >"$used"
+used_seconds=$(awk 'NR == 2 { gsub(/[ms]/, " "); print int(($1 * 60 + $2 + $3 * 60 + $4) / 2) }' "$used")
+rm "$used"
 if [ -z "$most" ]; then
-    echo "suite $name: ${took} s of ${budget} s"
+    echo "suite $name: ${took} s of ${budget} s; ${used_seconds} s of each of two cores"
     counted=$took
 else
-    # The second line of `times` is what ended processes have used: user and system, as 1m2.345s.
-    used=$(mktemp)
-    times >"$used"
-    counted=$(awk 'NR == 2 { gsub(/[ms]/, " "); print int(($1 * 60 + $2 + $3 * 60 + $4) / 2) }' "$used")
-    rm "$used"
-    echo "suite $name: ${counted} s of each of two cores, of ${budget} s; ${took} s in all, of ${most} s"
+    echo "suite $name: ${used_seconds} s of each of two cores, of ${budget} s; ${took} s in all, of ${most} s"
+    counted=$used_seconds
     [ "$took" -le "$most" ] || counted=$((budget + 1))
 fi
 if [ "$counted" -gt "$budget" ]; then

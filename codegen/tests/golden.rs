@@ -2,6 +2,7 @@
 
 mod contraction;
 mod every_node;
+mod matrices;
 mod sample;
 
 use std::path::Path;
@@ -42,6 +43,11 @@ fn every_construct() {
 #[test]
 fn matrix_products() {
     check("contraction", &contraction::program(2));
+}
+
+#[test]
+fn products_of_loaded_matrices() {
+    check("matrices", &matrices::program());
 }
 
 /// The variables in the indices of register arrays.

@@ -11,6 +11,7 @@ use warpweave_fusion::cost::gpu::GpuPrices;
 use warpweave_fusion::partition::search::FusionLevel;
 use warpweave_fusion::schedule::options::PlanOptions;
 use warpweave_graph::pipeline::{Machine, PreparedProgram, Selection};
+use warpweave_graph::program::precision::{Kept, Precision};
 use warpweave_graph::program::{Source, TensorId};
 use warpweave_graph::{TensorProgram, TensorType};
 use warpweave_plan::plan::backend::{Backend, BackendChoice};
@@ -45,6 +46,8 @@ pub struct Build {
     /// When the search of each target ends early.
     pub limit: SearchLimit,
     prepared: PreparedProgram,
+    /// What of the program stays in singles where others are stored in 16 bits.
+    kept: BTreeMap<TensorId, Kept>,
     /// What the host's plan schedules, where that is another program.
     of_host: Option<Box<PreparedProgram>>,
 }
@@ -79,8 +82,33 @@ impl Build {
             backend,
             limit: SearchLimit::default(),
             prepared,
+            kept: BTreeMap::new(),
             of_host,
         })
+    }
+
+    /// The same model with its singles stored in a precision, on GPUs and on the host. Inputs and outputs keep their types.
+    ///
+    /// # Errors
+    /// It is a training step, whose gradients would lose their digits.
+    pub fn stored_in(mut self, precision: Precision) -> Result<Self, BuildError> {
+        if precision == Precision::Fp32 {
+            return Ok(self);
+        }
+        if self.model.training.is_some() {
+            return Err(BuildError::TrainingPrecision(precision));
+        }
+        (self.prepared, self.kept) = self.prepared.stored_in(precision);
+        let of_host = self.of_host.map(|prepared| prepared.stored_in(precision).0);
+        self.of_host =
+            of_host.filter(|of_host| have_equal_sources(&of_host.program, &self.prepared.program)).map(Box::new);
+        self.model.program = self.prepared.program.clone();
+        Ok(self)
+    }
+
+    /// The tensors that stay in singles where others are stored in 16 bits, and why.
+    pub fn kept_in_singles(&self) -> &BTreeMap<TensorId, Kept> {
+        &self.kept
     }
 
     /// What partitions and plans for a target are decided by.

@@ -9,15 +9,15 @@ use warpweave_plan::streams::waits::PlannedWait;
 use warpweave_plan::verify::verify;
 use warpweave_plan::verify::violation::Evidence;
 use warpweave_plan::verify::violation::Violation;
-use warpweave_runtime::bundle::{BundleTarget, TargetPlan, kernel_ir};
-use warpweave_runtime::session::missing_wait::{Corruption, corruption};
+use warpweave_runtime::bundle::{BundleTarget, DeviceCode, TargetPlan, kernel_ir};
+use warpweave_runtime::session::missing_wait::{Corruption, corruption, machine_code_corruption};
 use warpweave_runtime::session::{
     DEFAULT_KERNEL_TARGET, Device, Kernels, OpenOptions, Session, SessionError, open_kernels, pack_program,
 };
 
-use crate::compiler::compile;
+use crate::compiler::{compile, device_code};
 use crate::error::BuildError;
-use crate::open::{OpenError, Source};
+use crate::open::{CompilerSource, OpenError, Source};
 
 /// The verified plan of a model or bundle for a target.
 pub struct Checked {
@@ -27,6 +27,8 @@ pub struct Checked {
     pub plan: TargetPlan,
     /// Its kernels; none for the host.
     pub kernels: Option<Kernels>,
+    /// The machine code that a bundle holds; none of a model, or for the host.
+    pub code: Option<DeviceCode>,
     /// The weights, packed as the plan lays them out.
     pub weights: Arc<[u8]>,
 }
@@ -61,8 +63,8 @@ impl Checked {
                 let target = target.unwrap_or_else(|| newest(bundle.manifest().targets.keys().copied().collect()));
                 let contents = bundle.target(target)?;
                 let weights = bundle.packed_weights(&contents.plan.plan.plan().memory)?;
-                let code = contents.code.map(|code| kernel_ir::decode(code.target, &code.kernel_ir));
-                Ok(Self::new(target, contents.plan, code.transpose()?, weights))
+                let code = contents.code.as_ref().map(|code| kernel_ir::decode(code.target, &code.kernel_ir));
+                Ok(Self { code: contents.code, ..Self::new(target, contents.plan, code.transpose()?, weights) })
             }
         }
     }
@@ -72,7 +74,7 @@ impl Checked {
             (BundleTarget::Gpu(gpu), Some(program)) => Some(Kernels { target: gpu, plan: plan.clone(), program }),
             (BundleTarget::Host | BundleTarget::Gpu(_), _) => None,
         };
-        Self { target, plan, kernels, weights }
+        Self { target, plan, kernels, code: None, weights }
     }
 
     /// The kernels; none for the host.
@@ -118,5 +120,26 @@ impl Checked {
         let conflict = without.violations.iter().find_map(Violation::conflict);
         let Some((kernels, conflict)) = self.kernels.as_ref().zip(conflict) else { return Ok(None) };
         corruption(kernels, &self.weights, inputs, without.wait, conflict, seed).map(Some)
+    }
+
+    /// What machine code shows of the same: that of the bundle, or what `compiler` makes of the kernels.
+    pub fn machine_code_corruption(
+        &self,
+        without: &WithoutWait,
+        inputs: &[Tensor],
+        seed: u64,
+        compiler: CompilerSource<'_>,
+    ) -> Result<Option<Corruption>, OpenError> {
+        let conflict = without.violations.iter().find_map(Violation::conflict);
+        let Some((kernels, conflict)) = self.kernels.as_ref().zip(conflict) else { return Ok(None) };
+        let code = match &self.code {
+            Some(code) => code.clone(),
+            None => {
+                let compiler = compiler().map_err(OpenError::NoCompiler)?;
+                device_code(kernels.target, &kernels.program, compiler.as_ref())?.code
+            }
+        };
+        let (plan, weights) = (&self.plan, &self.weights);
+        Ok(Some(machine_code_corruption(&code, plan, weights, inputs, without.wait, conflict, seed)?))
     }
 }

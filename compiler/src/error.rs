@@ -5,6 +5,7 @@ use warpweave_codegen::verify::Violation as KernelViolation;
 use warpweave_graph::TensorType;
 use warpweave_graph::legible::legible;
 use warpweave_graph::pipeline::InvalidPass;
+use warpweave_graph::program::precision::Precision;
 use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::verify::violation::Violation;
@@ -68,6 +69,9 @@ pub enum BuildError {
         /// What was compiled for.
         target: BundleTarget,
     },
+    /// A training step whose singles were to be stored in 16 bits.
+    #[error("a training step is stored in fp32, whose gradients would vanish in {0}; leave --precision out")]
+    TrainingPrecision(Precision),
     /// The contents cannot be encoded.
     #[error(transparent)]
     Bundle(#[from] BundleError),

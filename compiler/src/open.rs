@@ -13,7 +13,7 @@ use warpweave_runtime::cuda::{CudaSession, DeviceInfo, Driver};
 use warpweave_runtime::host::HostSession;
 use warpweave_runtime::session::{
     DEFAULT_KERNEL_TARGET, Device, Kernels, NamedSession, OpenOptions, ReferenceSession, Session, SessionError,
-    open_bundle, open_kernels, pack_program,
+    open_bundle, open_kernels, open_machine_code, pack_program,
 };
 use warpweave_runtime::target::Target;
 
@@ -158,6 +158,13 @@ fn open_model(
             let kernels = kernels(build, DEFAULT_KERNEL_TARGET)?;
             let weights = pack_program(&kernels.plan.plan.plan().memory, program)?;
             Ok(open_kernels(kernels, weights, device, options)?)
+        }
+        Device::MachineCode => {
+            let compiler = compiler().map_err(OpenError::NoCompiler)?;
+            let Kernels { target, plan, program: kernels } = kernels(build, DEFAULT_KERNEL_TARGET)?;
+            let code = device_code(target, &kernels, compiler.as_ref())?.code;
+            let weights = pack_program(&plan.plan.plan().memory, program)?;
+            Ok(open_machine_code(plan, &code, &weights, options)?)
         }
         Device::Cuda(ordinal) => {
             let device = Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?;

@@ -75,7 +75,7 @@ pub fn of_run(device: Device, given: &GivenPrices) -> Result<Option<DeviceArch>,
     Ok(match device {
         Device::Reference => None,
         Device::Host => Some(given.processor.unwrap_or_else(of_processor).into()),
-        Device::Emulator | Device::Text | Device::Cuda(_) => {
+        Device::Emulator | Device::Text | Device::MachineCode | Device::Cuda(_) => {
             Some(of_part(DEFAULT_KERNEL_TARGET, device, given)?.into())
         }
     })
@@ -86,7 +86,9 @@ pub fn of_part(target: Target, device: Device, given: &GivenPrices) -> Result<Gp
     match (&given.gpu, device) {
         (Some(prices), _) => Ok(prices.clone()),
         (None, Device::Cuda(ordinal)) => Ok(of_ordinal(ordinal)?),
-        (None, Device::Reference | Device::Host | Device::Emulator | Device::Text) => Ok(of_target(target)),
+        (None, Device::Reference | Device::Host | Device::Emulator | Device::Text | Device::MachineCode) => {
+            Ok(of_target(target))
+        }
     }
 }
 
@@ -116,7 +118,7 @@ impl DeviceArch {
     }
 }
 
-/// A multiprocessor with the latency and the bandwidth of the second-level cache that a device has.
+/// A multiprocessor of a device, with the latency and the bandwidth of the device's second-level cache.
 pub fn machine_model(prices: &GpuPrices) -> MachineModel {
     let (base, arch) = (MachineModel::h200(), &prices.arch);
     let known = GpuProduct::H200.prices().arch;
@@ -130,7 +132,9 @@ pub fn machine_model(prices: &GpuPrices) -> MachineModel {
         let all = arch.cache_bytes_per_microsecond.value / arch.cycles_per_microsecond.value;
         all / arch.multiprocessors.value as f64
     };
+    let count = |arch: &warpweave_fusion::cost::arch::GpuArch| arch.multiprocessors.value as f64;
     MachineModel {
+        multiprocessors: of_device(base.multiprocessors, count(arch), count(&known)),
         second_level_latency: of_device(
             base.second_level_latency,
             arch.load_latency_cycles.value,

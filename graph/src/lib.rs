@@ -7,6 +7,7 @@ mod arrays;
 pub mod autodiff;
 pub mod counted;
 pub mod expr;
+pub mod halves;
 pub mod index_check;
 pub mod ir;
 pub mod legible;

@@ -38,7 +38,7 @@ impl OnlineSoftmax {
     ) -> Option<Self> {
         let (powers, total) = share(weights.expr)?;
         let Scalar::Unary(UnaryOp::Exp, distance) = powers else { return None };
-        let (score, maximum) = distance_of(distance)?;
+        let (score, maximum) = distance_of(weights.expr, distance)?;
         let reduction = |read: ReadId, reducer: Reducer, value: &Scalar| {
             let read = &weights.expr.reads[read];
             let of = definition(weights.operands[read.operand])?;
@@ -55,55 +55,63 @@ fn share(weights: &TensorExpr) -> Option<(&Scalar, ReadId)> {
     if weights.reducer.is_some() {
         return None;
     }
-    match &weights.body {
-        body @ Scalar::Binary(BinaryOp::Divide, ..) => quotient(body),
-        Scalar::Binary(BinaryOp::Multiply, left, right) => match (inverse(left), inverse(right)) {
-            (None, Some(total)) => Some((left, total)),
-            (Some(total), None) => Some((right, total)),
+    let (powers, total) = match unrounded(weights, &weights.body) {
+        body @ Scalar::Binary(BinaryOp::Divide, ..) => quotient(weights, body),
+        Scalar::Binary(BinaryOp::Multiply, left, right) => match (inverse(weights, left), inverse(weights, right)) {
+            (None, Some(total)) => Some((&**left, total)),
+            (Some(total), None) => Some((&**right, total)),
             (None, None) | (Some(_), Some(_)) => None,
         },
+        _ => None,
+    }?;
+    Some((unrounded(weights, powers), total))
+}
+
+/// The scalar without conversions among types that are computed as singles: a softmax rounds nothing between its parts.
+fn unrounded<'e>(expr: &TensorExpr, scalar: &'e Scalar) -> &'e Scalar {
+    match scalar {
+        Scalar::Cast(to, inner) if to.is_single() && expr.element_of(inner).is_single() => unrounded(expr, inner),
+        _ => scalar,
+    }
+}
+
+/// The read that a scalar is, but for conversions.
+fn read_of(expr: &TensorExpr, scalar: &Scalar) -> Option<ReadId> {
+    match unrounded(expr, scalar) {
+        Scalar::Read(read) => Some(*read),
         _ => None,
     }
 }
 
 /// The dividend, and the read that is the divisor.
-fn quotient(scalar: &Scalar) -> Option<(&Scalar, ReadId)> {
-    match scalar {
-        Scalar::Binary(BinaryOp::Divide, left, right) => match **right {
-            Scalar::Read(read) => Some((left, read)),
-            _ => None,
-        },
+fn quotient<'e>(expr: &TensorExpr, scalar: &'e Scalar) -> Option<(&'e Scalar, ReadId)> {
+    match unrounded(expr, scalar) {
+        Scalar::Binary(BinaryOp::Divide, left, right) => read_of(expr, right).map(|read| (&**left, read)),
         _ => None,
     }
 }
 
 /// The read whose inverse a scalar is.
-fn inverse(scalar: &Scalar) -> Option<ReadId> {
-    let (over, read) = quotient(scalar)?;
+fn inverse(expr: &TensorExpr, scalar: &Scalar) -> Option<ReadId> {
+    let (over, read) = quotient(expr, scalar)?;
     matches!(over, Scalar::Literal(literal) if literal.to_f64() == 1.0).then_some(read)
 }
 
 /// The read whose negative a scalar is.
-fn negative(scalar: &Scalar) -> Option<ReadId> {
-    match scalar {
-        Scalar::Unary(UnaryOp::Negate, of) => match **of {
-            Scalar::Read(read) => Some(read),
-            _ => None,
-        },
+fn negative(expr: &TensorExpr, scalar: &Scalar) -> Option<ReadId> {
+    match unrounded(expr, scalar) {
+        Scalar::Unary(UnaryOp::Negate, of) => read_of(expr, of),
         _ => None,
     }
 }
 
 /// The score and the read of the maximum of `score − maximum`.
-fn distance_of(scalar: &Scalar) -> Option<(&Scalar, ReadId)> {
-    match scalar {
-        Scalar::Binary(BinaryOp::Subtract, score, maximum) => match **maximum {
-            Scalar::Read(read) => Some((score, read)),
-            _ => None,
-        },
-        Scalar::Binary(BinaryOp::Add, left, right) => match (negative(left), negative(right)) {
-            (None, Some(read)) => Some((left, read)),
-            (Some(read), None) => Some((right, read)),
+fn distance_of<'e>(expr: &TensorExpr, scalar: &'e Scalar) -> Option<(&'e Scalar, ReadId)> {
+    match unrounded(expr, scalar) {
+        Scalar::Binary(BinaryOp::Subtract, score, maximum) => read_of(expr, maximum).map(|read| (&**score, read)),
+        Scalar::Binary(BinaryOp::Add, left, right) => match (negative(expr, left), negative(expr, right)) {
+            (None, Some(read)) => Some((&**left, read)),
+            (Some(read), None) => Some((&**right, read)),
             (None, None) | (Some(_), Some(_)) => None,
         },
         _ => None,
@@ -133,7 +141,8 @@ fn is_reduction<N: Copy + PartialEq>(
     let [along] = reduced.as_slice() else { return false };
     let plain = read.guard.is_always() && read.index.iter().all(Index::is_free_of_reads);
     let whole = of.expr.axes[*along].extent == weights.expr.axes[axis].extent;
-    if of.expr.reducer != Some(reducer) || of.expr.epilogue.is_some() || !plain || !whole {
+    let is_plain = |epilogue: &Scalar| *unrounded(of.expr, epilogue) == Scalar::Reduced;
+    if of.expr.reducer != Some(reducer) || !of.expr.epilogue.as_ref().is_none_or(is_plain) || !plain || !whole {
         return false;
     }
     let mut index = read.index.iter();
@@ -142,12 +151,14 @@ fn is_reduction<N: Copy + PartialEq>(
         AxisKind::Reduced => Index::axis(axis),
     };
     let replacement: Vec<Index> = of.expr.axes.values().map(place).collect();
-    let body = TensorExpr { reducer: None, ..of.expr.clone() };
+    let body = TensorExpr { reducer: None, epilogue: None, element: of.expr.body_element(), ..of.expr.clone() };
     let moved = canonical(&substitute::replace_axes(&body, &weights.expr.axes, &replacement));
-    let own = canonical(&TensorExpr { body: value.clone(), ..weights.expr.clone() });
+    let element = weights.expr.element_of(value);
+    let own = canonical(&TensorExpr { body: value.clone(), element, ..weights.expr.clone() });
     let [moved, own] =
         [(&moved, of.operands), (&own, weights.operands)].map(|(expr, operands)| Named { expr, operands });
-    is_same(own, &own.expr.body, moved, &moved.expr.body)
+    let [(own, value), (moved, body)] = [own, moved].map(|of| (of, unrounded(of.expr, &of.expr.body)));
+    is_same(own, value, moved, body)
 }
 
 /// The expression without axes of one value in its indices.
@@ -159,7 +170,7 @@ fn canonical(expr: &TensorExpr) -> TensorExpr {
 /// Whether scalars of two expressions over the same axes are the same function of what has a name.
 fn is_same<N: Copy + PartialEq>(left: Named<'_, N>, x: &Scalar, right: Named<'_, N>, y: &Scalar) -> bool {
     let same = |x: &Scalar, y: &Scalar| is_same(left, x, right, y);
-    match (x, y) {
+    match (unrounded(left.expr, x), unrounded(right.expr, y)) {
         (Scalar::Read(x), Scalar::Read(y)) => is_same_read(left, *x, right, *y),
         (Scalar::Index(x, of), Scalar::Index(y, other)) => x == y && of == other && x.is_free_of_reads(),
         (Scalar::Holds(x), Scalar::Holds(y)) => {

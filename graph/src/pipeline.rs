@@ -1,6 +1,6 @@
 //! All that happens to a model before it is partitioned: passes over its graph, then over its program, by name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -8,6 +8,7 @@ use crate::arena::Arena;
 use crate::ir::Graph;
 use crate::passes::{self, InvalidRewrite};
 use crate::program::layout::{Layout, layouts};
+use crate::program::precision::{Kept, Precision, kept_in_singles, stored_in};
 use crate::program::verify::ProgramError;
 use crate::program::{TensorId, TensorProgram, passes as program_passes};
 
@@ -156,6 +157,14 @@ impl PreparedProgram {
     /// A program as it is.
     pub fn new(program: TensorProgram) -> Self {
         Self { layouts: layouts(&program), program }
+    }
+
+    /// The program with singles stored in a precision, and what of them stays so.
+    pub fn stored_in(&self, precision: Precision) -> (Self, BTreeMap<TensorId, Kept>) {
+        let Some(storage) = precision.storage() else { return (self.clone(), BTreeMap::new()) };
+        let kept = kept_in_singles(&self.program, storage);
+        let program = stored_in(&self.program, storage, &kept.keys().copied().collect());
+        (Self { program, layouts: self.layouts.clone() }, kept)
     }
 
     /// The program for a machine after chosen passes, as [`rewrite`] makes it.

@@ -4,6 +4,8 @@
 
 mod elf;
 
+use warpweave_graph::legible::legible;
+
 use crate::target::Target;
 use elf::{Elf, Section};
 
@@ -16,6 +18,37 @@ pub enum CubinError {
     /// A structure points outside the file or contradicts itself.
     #[error("the cubin is damaged: {0}")]
     Damaged(&'static str),
+    /// A section, or a table in it, points outside the file.
+    #[error("the cubin is damaged: section `{0}` points outside the file")]
+    Section(String),
+    /// The loader is to put an address where its section has no bytes.
+    #[error(
+        "the cubin is damaged: the address of `{symbol}` goes to byte {offset} of section `{section}`, which has {bytes} bytes"
+    )]
+    Relocation {
+        /// Its name, such as `.nv.constant3`.
+        section: String,
+        /// The symbol whose address it is.
+        symbol: String,
+        /// Where it should go.
+        offset: u64,
+        /// How many bytes the section has in the file.
+        bytes: usize,
+    },
+    /// An entry is not described as a launch needs it.
+    #[error("the cubin is damaged: entry `{entry}` {reason}")]
+    Entry {
+        /// The entry's symbol.
+        entry: String,
+        /// What is missing or wrong.
+        reason: &'static str,
+    },
+}
+
+impl CubinError {
+    fn entry(entry: &str, reason: &'static str) -> Self {
+        Self::Entry { entry: legible(entry).into_owned(), reason }
+    }
 }
 
 /// The resources of one entry function.
@@ -63,6 +96,7 @@ const ABI_WITH_ARCHITECTURE_IN_SECOND_BYTE: u8 = 8;
 const SYMBOL_IS_ENTRY: u8 = 0x10;
 
 const FORMAT_SIZED: u8 = 4;
+const ATTRIBUTE_PARAMETERS: u8 = 0x0a;
 const ATTRIBUTE_FRAME_SIZE: u8 = 0x11;
 const ATTRIBUTE_MIN_STACK_SIZE: u8 = 0x12;
 const ATTRIBUTE_REGISTER_COUNT: u8 = 0x2f;
@@ -97,8 +131,8 @@ impl CubinInfo {
                 functions.extend(frame_bytes.map(|frame_bytes| FunctionInfo { name: symbol.name, frame_bytes }));
                 continue;
             }
-            let registers =
-                value(ATTRIBUTE_REGISTER_COUNT, index).ok_or(CubinError::Damaged("an entry has no register count"))?;
+            let registers = value(ATTRIBUTE_REGISTER_COUNT, index)
+                .ok_or_else(|| CubinError::entry(&symbol.name, "has no register count"))?;
             let shared = elf.section(&format!(".nv.shared.{}", symbol.name))?.map_or(0, |section| section.size);
             entries.push(EntryInfo {
                 registers,
@@ -131,10 +165,51 @@ impl CubinInfo {
     }
 }
 
+/// Fails unless the file holds instructions of an entry.
+pub fn check_code(cubin: &[u8], entry: &str) -> Result<(), CubinError> {
+    let code = Elf::read(cubin)?.section(&format!(".text.{entry}"))?;
+    match code {
+        Some(section) if !section.bytes.is_empty() => Ok(()),
+        _ => Err(CubinError::entry(entry, "has no instructions")),
+    }
+}
+
 /// The bytes of an entry's constant bank 2, where the compiler keeps tables of jumps; none where it has no table.
 pub fn jump_tables<'a>(cubin: &'a [u8], entry: &str) -> Result<&'a [u8], CubinError> {
     let elf = Elf::read(cubin)?;
     Ok(elf.section(&format!(".nv.constant2.{entry}"))?.map_or(&[], |section| section.bytes))
+}
+
+/// Where the launch of an entry puts its parameters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ParameterLayout {
+    /// Bytes of constant bank 0.
+    pub bank_bytes: usize,
+    /// The byte of it at which parameters begin.
+    pub offset: usize,
+    /// Bytes of all parameters.
+    pub bytes: usize,
+}
+
+/// Where the launch of an entry puts its parameters.
+pub fn parameter_layout(cubin: &[u8], entry: &str) -> Result<ParameterLayout, CubinError> {
+    let elf = Elf::read(cubin)?;
+    let missing = || CubinError::entry(entry, "does not say where its parameters are");
+    let own = elf.section(&format!(".nv.info.{entry}"))?.ok_or_else(missing)?;
+    let bank = elf.section(&format!(".nv.constant0.{entry}"))?.ok_or_else(missing)?;
+    let place = attributes(own)?.into_iter().find(|attribute| attribute.kind == ATTRIBUTE_PARAMETERS);
+    let value = place.ok_or_else(missing)?.value;
+    let (offset, bytes) = ((value & 0xffff) as usize, (value >> 16) as usize);
+    if offset + bytes > bank.bytes.len() {
+        return Err(CubinError::entry(entry, "has parameters that end beyond their constant bank"));
+    }
+    Ok(ParameterLayout { bank_bytes: bank.bytes.len(), offset, bytes })
+}
+
+/// The bytes of constant bank 3, which all functions share; none where there is no table.
+pub fn shared_constants(cubin: &[u8]) -> Result<&[u8], CubinError> {
+    let elf = Elf::read(cubin)?;
+    Ok(elf.section(".nv.constant3")?.map_or(&[], |section| section.bytes))
 }
 
 /// The tables of functions in constant bank 3: the byte at which an address stands, and the function's symbol.

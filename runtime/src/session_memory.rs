@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use warpweave_plan::plan::MemoryPlan;
 use warpweave_plan::plan::{Buffer, EdgeKind, TAGGED_BYTES, tag_of};
+use warpweave_plan::plan::{ExecutionPlan, MemoryPlan};
 use warpweave_plan::tables::{Awaited, CLAIMED_BY_POLL, CONTROL_WORDS, COUNTER_STRIDE_WORDS, STATUS_WORDS};
 
 /// Host copy of a session's memory, in the layout that a persistent program reads.
@@ -52,6 +52,13 @@ impl SessionMemory {
         };
         memory.control[0] = 1;
         memory
+    }
+
+    /// The memory of a session of `plan` whose next launch is number `epoch`.
+    pub fn of_plan(plan: &ExecutionPlan, epoch: i32) -> Self {
+        let arrivals = plan.arrivals();
+        let arena = vec![0; plan.memory.arena_bytes as usize];
+        Self::new(arena, arrivals.len()).at_epoch(epoch, &arrivals, &plan.grids()).tagged(&plan.memory)
     }
 
     /// The same memory as if launch number `epoch` came next. `arrivals` holds each counter's arrivals per launch,

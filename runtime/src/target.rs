@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use warpweave_plan::tensor_core::sum::TensorCore;
 
 /// A real architecture. The suffix `a` allows instructions of that architecture alone, and code that uses it runs on no
 /// other.
@@ -65,6 +66,14 @@ impl Target {
         Self::Sm121,
         Self::Sm121a,
     ];
+
+    /// Whose sums products of matrices have. Those of 10.0 and above are taken as those of 9.0.
+    pub fn tensor_core(self) -> TensorCore {
+        match self.compute_capability() {
+            (..9, _) => TensorCore::Ampere,
+            (9.., _) => TensorCore::Hopper,
+        }
+    }
 
     /// Major and minor number of the compute capability.
     pub fn compute_capability(self) -> (u32, u32) {

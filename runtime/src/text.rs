@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use warpweave_codegen::prelude::{HOST_OPTIONS, host_source};
 use warpweave_plan::tables::Tables;
+use warpweave_plan::tensor_core::sum::TensorCore;
 
 use crate::cache::{Cache, CacheKey};
 use crate::session_memory::{SessionMemory, TimedOutWait};
@@ -78,6 +79,8 @@ pub struct TextLaunch<'a> {
     pub wait_limit: Duration,
     /// After how long the whole run is stopped.
     pub run_limit: Duration,
+    /// Whose sums products of matrices have.
+    pub tensor_core: TensorCore,
 }
 
 /// Printed text, compiled for the host.

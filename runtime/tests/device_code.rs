@@ -4,6 +4,8 @@
 mod contraction;
 #[path = "../../codegen/tests/every_node/mod.rs"]
 mod every_node;
+#[path = "../../codegen/tests/matrices/mod.rs"]
+mod matrices;
 #[path = "../../codegen/tests/sample/mod.rs"]
 mod sample;
 
@@ -15,6 +17,10 @@ use warpweave_runtime::cubin::{CubinInfo, function_tables};
 use warpweave_runtime::gates::{GateReport, GateViolation, Subject, judge};
 use warpweave_runtime::nvrtc::{Nvrtc, NvrtcError, UnitKind};
 use warpweave_runtime::sass::COHERENT_CONSTANTS;
+use warpweave_runtime::sass::execute::grid::{ExecuteOptions, GridLaunch, Residency};
+use warpweave_runtime::sass::execute::image::Image;
+use warpweave_runtime::sass::execute::memory::global::{GlobalMemory, Permission};
+use warpweave_runtime::session_memory::SessionMemory;
 use warpweave_runtime::target::Target;
 use warpweave_runtime::toolkit::Toolkit;
 
@@ -100,8 +106,73 @@ fn every_node_passes_the_gates() {
 }
 
 #[test]
+fn products_of_matrices_pass_the_gates() {
+    check_gates(&matrices::program());
+}
+
+#[test]
 fn a_dozen_contractions_pass_the_gates() {
     check_gates(&contraction::program(12));
+}
+
+#[test]
+fn matrices_are_loaded_and_multiplied_by_their_instructions() {
+    let source = device_source(&cuda(&matrices::program()));
+    for target in TARGETS {
+        let code = nvrtc().compile(&source, target).unwrap_or_else(|error| panic!("{error}")).bytes;
+        let image = Image::load(&code).unwrap_or_else(|error| panic!("{error}"));
+        let text: Vec<&str> = image.machine_code().code.iter().map(|code| code.text.as_str()).collect();
+        for (opcode, count) in [
+            ("HMMA.16816.F32", 4),
+            ("HMMA.16816.F32.BF16", 4),
+            ("LDSM.16.M88.4", 4),
+            ("LDSM.16.MT88.4", 4),
+            ("LDSM.16.M88.2", 2),
+            ("LDSM.16.MT88.2", 2),
+            ("LDSM.16.M88", 4),
+            ("LDSM.16.MT88", 4),
+        ] {
+            let found = text.iter().filter(|text| text.split_whitespace().any(|word| word == opcode)).count();
+            assert_eq!(found, count, "{opcode} on {target}");
+        }
+        for seed in 0..4 {
+            let weights = matrices::weights(seed);
+            let found = execute(&image, &weights);
+            assert!(found == matrices::expected(target.tensor_core(), &weights), "{target}, seed {seed}");
+        }
+    }
+}
+
+/// What machine code of the products stores.
+fn execute(image: &Image, weights: &[u8]) -> Vec<u32> {
+    let (program, tables) = (matrices::program(), matrices::tables());
+    let session = SessionMemory::new(vec![0; matrices::arena_bytes()], 0);
+    let bytes = |words: &[i32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let mut memory = GlobalMemory::default();
+    let mut buffer = |name, permission, bytes: &[u8]| memory.add(name, permission, bytes);
+    let arena = buffer("the arena", Permission::ReadWrite, &session.arena);
+    let buffers = [
+        arena,
+        buffer("the weights", Permission::ReadOnly, weights),
+        buffer("the streams", Permission::ReadOnly, &bytes(&tables.stream_start)),
+        buffer("the instructions", Permission::ReadOnly, &bytes(&tables.instructions)),
+        buffer("the operands", Permission::ReadOnly, &bytes(&tables.operands)),
+        buffer("the control words", Permission::ReadWrite, &bytes(&session.control)),
+        buffer("the counters", Permission::ReadWrite, &[0; 128]),
+        buffer("the status", Permission::ReadWrite, &bytes(&session.status)),
+    ];
+    let addresses = buffers.map(|buffer| memory.address(buffer));
+    let parameters: Vec<u8> = addresses.into_iter().chain([u64::MAX]).flat_map(u64::to_le_bytes).collect();
+    let launch = GridLaunch {
+        entry: ENTRY_NAME,
+        blocks: 1,
+        threads: program.threads,
+        shared_bytes: program.shared_bytes(),
+        parameters: &parameters,
+        residency: Residency::AllAtOnce,
+    };
+    image.launch(&memory, &launch, &ExecuteOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    memory.read(arena).as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn cycles(code: &MachineCode, benchmark: Microbenchmark, rounds: u32) -> u64 {
     let mut launch = Launch::new(benchmark.threads() as u32, 0, BLOCKS, &parameters);
     let trace = evaluate(code, ENTRY, &mut launch).unwrap_or_else(|error| panic!("{benchmark}: {error}"));
     assert_eq!(trace.unknowns.addresses, 0, "{benchmark}: all addresses are known");
-    let surroundings = Surroundings { cached: true, crowded: true };
+    let surroundings = Surroundings { cached: true, active: BLOCKS.into() };
     simulate(code, &trace, &MachineModel::h200(), surroundings, &[]).expect("it can be timed").cycles
 }
 

@@ -4,11 +4,14 @@
 mod contraction;
 #[path = "../../codegen/tests/every_node/mod.rs"]
 mod every_node;
+#[path = "../../codegen/tests/matrices/mod.rs"]
+mod matrices;
 #[path = "../../codegen/tests/sample/mod.rs"]
 mod sample;
 
 use std::time::Duration;
 
+use warpweave_codegen::emulate::{Device, LaunchOptions};
 use warpweave_codegen::kernel_ir::{
     BinaryOp, Builtin, Entry, Expression, Function, KernelId, MemoryType, MixedEntries, Program, Statement,
 };
@@ -19,6 +22,7 @@ use warpweave_graph::arena::{Arena, Id};
 use warpweave_plan::tables::{
     Awaited, HELD_OPERANDS, Launch, NodeLaunch, OPCODE_WAIT, StreamLaunch, StreamStep, Tables,
 };
+use warpweave_plan::tensor_core::sum::TensorCore;
 use warpweave_runtime::cache::Cache;
 use warpweave_runtime::session_memory::SessionMemory;
 use warpweave_runtime::text::{TextError, TextLaunch, TextProgram};
@@ -51,6 +55,7 @@ fn launch<'a>(tables: &'a Tables, weights: &'a [u8], launches: u32) -> TextLaunc
         launches,
         wait_limit: Duration::from_secs(20),
         run_limit: Duration::from_secs(60),
+        tensor_core: TensorCore::Hopper,
     }
 }
 
@@ -175,6 +180,45 @@ fn a_dozen_contractions() {
     let product = |index: usize| (0..K).map(|k| a[index / N * K + k] * b[k * N + index % N]).sum::<f32>() + 6.0;
     let expected: Vec<f32> = (0..M * N).map(product).collect();
     assert_eq!(memory.arena[M * K * 4..], bytes(&expected));
+}
+
+#[test]
+fn products_of_matrices_are_those_of_the_emulator() {
+    let (program, tables) = (matrices::program(), matrices::tables());
+    let compiled = TextProgram::compile(&cuda(&program), None).expect("the products compile");
+    for tensor_core in [TensorCore::Ampere, TensorCore::Hopper] {
+        for seed in 0..6 {
+            let weights = matrices::weights(seed);
+            let mut device = Device::new(&program, &tables, &weights, matrices::arena_bytes(), 0).expect("it is sound");
+            let report = device.launch(&[], &LaunchOptions { tensor_core, ..LaunchOptions::seeded(seed) });
+            assert!(report.is_clean(), "{report}");
+            let mut memory = SessionMemory::new(vec![0; matrices::arena_bytes()], 0);
+            let (threads, shared_bytes) = (program.threads, program.shared_bytes());
+            let launch = TextLaunch { threads, shared_bytes, tensor_core, ..launch(&tables, &weights, 1) };
+            compiled.run(launch, &mut memory).expect("the products run");
+            assert!(memory.arena == device.arena(), "{tensor_core:?}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn rows_of_matrices_are_checked() {
+    let weights = matrices::weights(0);
+    let (program, tables) = (matrices::program(), matrices::tables());
+    let text = cuda(&program);
+    let misplaced = |shift: &str, what: &str| {
+        let text =
+            text.replacen("ww_load_matrices4_f16(r0, s0, ", &format!("ww_load_matrices4_f16(r0, s0, {shift} + "), 1);
+        let compiled = TextProgram::compile(&text, None).expect("the changed products compile");
+        let mut memory = SessionMemory::new(vec![0; matrices::arena_bytes()], 0);
+        let (threads, shared_bytes) = (program.threads, program.shared_bytes());
+        match compiled.run(TextLaunch { threads, shared_bytes, ..launch(&tables, &weights, 1) }, &mut memory) {
+            Err(TextError::Run { log, .. }) => assert!(log.contains(what), "{log}"),
+            other => panic!("a row at {shift} ended with {other:?}"),
+        }
+    };
+    misplaced("4u", "is not aligned");
+    misplaced("4096u", "is out of bounds");
 }
 
 /// A node of a program of both kinds whose kernel has more operands than are held, before a stream that calls the same kernel.

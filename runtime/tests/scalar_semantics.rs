@@ -8,6 +8,7 @@ use warpweave_codegen::kernel_ir::{GlobalSpace, MemoryType, Place, Statement, Wi
 use warpweave_codegen::print::cuda;
 use warpweave_graph::arena::Arena;
 use warpweave_plan::tables::{Launch, StreamLaunch, Tables};
+use warpweave_plan::tensor_core::sum::TensorCore;
 use warpweave_runtime::session_memory::SessionMemory;
 use warpweave_runtime::text::{TextLaunch, TextProgram};
 
@@ -84,6 +85,7 @@ fn run(cases: &[Case]) -> Vec<[u8; 8]> {
         launches: 1,
         wait_limit: Duration::from_secs(1),
         run_limit: Duration::from_secs(60),
+        tensor_core: TensorCore::Hopper,
     };
     let mut memory = SessionMemory::new(arena, 0);
     compiled.run(launch, &mut memory).unwrap_or_else(|error| panic!("{error}"));
@@ -162,6 +164,11 @@ fn corners_of_arithmetic() {
         unary(UnaryOp::Absolute, i32(i32::MIN), i32(i32::MIN)),
         unary(UnaryOp::RoundEven, f32(2.5), f32(2.0)),
         unary(UnaryOp::RoundEven, f32(-0.5), f32(-0.0)),
+        unary(UnaryOp::ToF16, f32(2049.0), f32(2048.0)),
+        unary(UnaryOp::ToF16, f32(65_520.0), f32(f32::INFINITY)),
+        unary(UnaryOp::ToF16, f32(-1.5 * 2f32.powi(-25)), f32(-(2f32.powi(-24)))),
+        unary(UnaryOp::ToBF16, f32(257.0), f32(256.0)),
+        unary(UnaryOp::ToBF16, f32(f32::MAX), f32(f32::INFINITY)),
         unary(UnaryOp::Sin, f32(-0.0), f32(-0.0)),
         unary(UnaryOp::Sqrt, f32(2.0), f32(2.0f32.sqrt())),
         unary(UnaryOp::Bits, f32(-0.0), i32(i32::MIN)),

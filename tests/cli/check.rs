@@ -10,7 +10,7 @@ use warpweave::runtime::json::Value;
 use warpweave::{Build, Checked, Model, Source};
 
 use crate::support::models_by_hand::open_batch;
-use crate::support::tool::{Folder, fail, host_bundle, model, succeed};
+use crate::support::tool::{Folder, fail, has_nvrtc, host_bundle, model, succeed, tool};
 
 fn list<'v>(value: &'v Value, name: &str) -> &'v [Value] {
     value[name].as_array().unwrap_or_else(|| panic!("{name} is a list in {value}"))
@@ -50,6 +50,26 @@ fn a_missing_wait_is_found_and_seen() {
             assert!(wrong.iter().all(|wrong| is_plain(wrong) && wrong["found"] != wrong["right"]), "{tile}");
         }
     }
+}
+
+/// The cubin of a model, and that of a bundle, shows the same.
+#[test]
+fn a_missing_wait_shows_in_machine_code() {
+    let folder = Folder::new();
+    if !has_nvrtc() {
+        return;
+    }
+    let bundle = folder.join("dlrm.weave").display().to_string();
+    succeed(&["compile", &model("dlrm", "torchscript.onnx"), "--backend", "persistent", "-o", &bundle]);
+    for (path, number) in [(model("lstm", "torchscript.onnx"), "100"), (bundle.clone(), "first")] {
+        let told =
+            succeed(&["check", &path, "--without-wait", number, "--device", "machine-code"])["without_wait"].clone();
+        let executed = &told["executed"];
+        assert!(told["emulated"].is_null() && executed["tasks"].as_u64() > Some(1), "{path} {number}: {told}");
+        let has_wrong = list(executed, "tiles").iter().any(|tile| !list(tile, "wrong").is_empty());
+        assert!(executed["example"].is_string() || has_wrong, "{path} {number}: {told}");
+    }
+    assert_eq!(tool(&["check", &bundle, "--device", "machine-code"]).status.code(), Some(2), "no wait is left out");
 }
 
 /// Buffers are used again as wholes: here every rTask would only overwrite what it has read itself.
@@ -105,6 +125,6 @@ fn a_wait_that_is_not_there_is_refused() {
     let folder = Folder::new();
     let without = ["check", &open_batch(&folder), "--batch", "2", "--without-wait", "0"];
     assert!(fail(2, "usage", &without).contains("no wait that could be left out"));
-    let output = crate::support::tool::tool(&["check", &path, "--without-wait", "second"]);
+    let output = tool(&["check", &path, "--without-wait", "second"]);
     assert_eq!(output.status.code(), Some(2));
 }

@@ -153,6 +153,10 @@ fn kernels_are_priced_by_their_machine_code() {
         let told = succeed(&["explain", &path, "--machine-code"]);
         let kernels = told["kernels"].as_array().expect("there are kernels");
         assert!(!kernels.is_empty());
+        assert!(kernels.iter().all(|kernel| (1..=132).contains(&kernel["active_units"].as_u64().unwrap_or(0))));
+        let code = |figure: &str| told["code"][figure].as_u64().expect("a figure of the code");
+        assert!(code("text_bytes") > 0 && code("kernel_fetches") <= code("kernel_switches") + 1, "{name}");
+        assert!(code("fetched_bytes") > 0, "{name}: a unit fetches what it runs");
         let templates = told["templates"].as_array().expect("there are templates");
         let all = templates.iter().find(|sum| sum["template"] == "all").expect("a sum over all");
         assert_eq!(all["kernels"].as_u64(), Some(kernels.len() as u64));

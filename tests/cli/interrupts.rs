@@ -68,10 +68,11 @@ impl Running {
         self.until(|| !names(&folder).is_empty());
     }
 
-    /// Waits until the bundle is begun.
+    /// Waits until the bundle is begun. An empty file is there before, to see whether there is room for one.
     fn until_it_writes(&mut self) {
         let out = self.folder.join("out");
-        self.until(|| names(&out).iter().any(|name| name.starts_with("x.weave.")));
+        let bytes = |name: &String| fs::metadata(out.join(name)).map_or(0, |file| file.len());
+        self.until(|| names(&out).iter().any(|name| name.starts_with("x.weave.") && bytes(name) > 0));
     }
 
     /// Waits until the device's compiler runs on the program: before the bundle is begun, it is tried on another.

@@ -7,11 +7,21 @@ use warpweave::codegen::kernel_ir::Program;
 use warpweave::codegen::print::{UnitSize, entry_names};
 use warpweave::runtime::gates::{Subject, judge};
 use warpweave::runtime::nvrtc::{Nvrtc, UnitKind};
+use warpweave::runtime::sass::program::MachineCode;
 use warpweave::runtime::sass::{COHERENT_CONSTANTS, Sass};
 use warpweave::runtime::target::Target;
 use warpweave::{DeviceCompileError, DeviceCompiler, InProcess, compile_program};
 
-/// Compiles `program` in units of `size` and asserts that its code passes the gates. Returns how many units there were.
+use crate::scans;
+
+/// The device compiler of this process, for sessions that need one.
+pub fn compiler() -> Result<Box<dyn DeviceCompiler>, String> {
+    let nvrtc = Nvrtc::locate().map_err(|error| error.to_string())?;
+    Ok(Box::new(Once(InProcess(nvrtc))))
+}
+
+/// Compiles `program` in units of `size` and asserts that its code passes the gates, and that all of it can be executed.
+/// Returns how many units there were.
 #[track_caller]
 pub fn check(program: &Program, size: UnitSize, target: Target) -> usize {
     judged(program, size, target).0
@@ -24,16 +34,17 @@ pub fn judged(program: &Program, size: UnitSize, target: Target) -> (usize, Sass
     let compile = |compiler: &dyn DeviceCompiler| {
         compile_program(program, size, target, compiler).unwrap_or_else(|error| panic!("{error}"))
     };
-    let (code, coherent) = (compile(&Once(&InProcess(nvrtc))), compile(&Once(&WithCoherentConstants(nvrtc))));
+    let (code, coherent) = (compile(&Once(InProcess(nvrtc))), compile(&Once(WithCoherentConstants(nvrtc))));
     let report =
         judge(Subject { code: &code.cubin, coherent: &coherent.cubin }, &entry_names(program), program.threads);
     let report = report.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(report.violations, [], "{target}");
+    scans::check(&MachineCode::parse(report.sass.listing()).unwrap_or_else(|error| panic!("{error}")));
     (code.units, report.sass)
 }
 
 /// Compiles equal units once a process: both exporters' models often come to the same text.
-struct Once<'c, C>(&'c C);
+struct Once<C>(C);
 
 /// The kind of compiler, and what it is given.
 type Unit = (&'static str, Target, String, String);
@@ -43,7 +54,7 @@ type Known = HashMap<Unit, Arc<OnceLock<Vec<u8>>>>;
 
 static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
-impl<C: DeviceCompiler> DeviceCompiler for Once<'_, C> {
+impl<C: DeviceCompiler> DeviceCompiler for Once<C> {
     fn version(&self) -> (u32, u32) {
         self.0.version()
     }

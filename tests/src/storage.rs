@@ -1,23 +1,61 @@
-//! Programs whose singles are stored in 16 bits, and computed and accumulated in singles as before.
+//! Programs of singles in 16 bits: stored in them and computed in singles as before, or written in them throughout.
+
+use std::collections::BTreeSet;
 
 use warpweave::graph::ElementType;
 use warpweave::graph::Tensor;
-use warpweave::graph::expr::{Literal, Read, ReadId, Scalar, TensorExpr};
+use warpweave::graph::expr::{Literal, Read, Scalar, TensorExpr};
+use warpweave::graph::program::precision::stored_in;
 use warpweave::graph::program::{Source, State, TensorDefinition, TensorProgram};
 use warpweave::graph::types::TensorType;
 
 /// The program with every tensor of singles stored as `storage`. Tensors and statements keep their ids.
 pub fn stored_as(program: &TensorProgram, storage: ElementType) -> TensorProgram {
+    stored_in(program, storage, &BTreeSet::new())
+}
+
+/// The program with every single replaced by `half`, in tensors and in expressions, as an exporter writes a model in 16 bits. Tensors
+/// and statements keep their ids.
+pub fn written_in(program: &TensorProgram, half: ElementType) -> TensorProgram {
     let mut narrow = program.clone();
     for tensor in narrow.tensors.values_mut() {
-        *tensor = definition(tensor, storage);
+        *tensor = definition(tensor, half);
     }
     for statement in narrow.statements.values_mut() {
         if let Some(expr) = statement.definition.expr() {
-            statement.definition = statement.definition.with_expr(expression(expr, storage));
+            statement.definition = statement.definition.with_expr(rewritten(expr, half));
         }
     }
     narrow
+}
+
+fn rewritten(expr: &TensorExpr, half: ElementType) -> TensorExpr {
+    let of = |element: ElementType| if element == ElementType::F32 { half } else { element };
+    let mut narrow = expr.clone();
+    narrow.operands.iter_mut().for_each(|operand| *operand = stored(operand, half));
+    narrow.reads.values_mut().for_each(|read| *read = Read { fill: literal(read.fill, half), ..read.clone() });
+    narrow.body = scalar(&expr.body, half);
+    narrow.epilogue = expr.epilogue.as_ref().map(|epilogue| scalar(epilogue, half));
+    narrow.element = of(expr.element);
+    narrow
+}
+
+fn literal(value: Literal, half: ElementType) -> Literal {
+    if value.element() == ElementType::F32 { Literal::new(half, value.to_f64()) } else { value }
+}
+
+fn scalar(value: &Scalar, half: ElementType) -> Scalar {
+    let of = |element: ElementType| if element == ElementType::F32 { half } else { element };
+    let inner = |value: &Scalar| Box::new(scalar(value, half));
+    match value {
+        Scalar::Literal(value) => Scalar::Literal(literal(*value, half)),
+        Scalar::Index(index, element) => Scalar::Index(index.clone(), of(*element)),
+        Scalar::Read(_) | Scalar::Reduced | Scalar::Holds(_) => value.clone(),
+        Scalar::Unary(op, operand) => Scalar::Unary(*op, inner(operand)),
+        Scalar::Binary(op, left, right) => Scalar::Binary(*op, inner(left), inner(right)),
+        Scalar::Select(condition, then, otherwise) => Scalar::Select(inner(condition), inner(then), inner(otherwise)),
+        Scalar::Cast(element, operand) => Scalar::Cast(of(*element), inner(operand)),
+    }
 }
 
 fn definition(tensor: &TensorDefinition, storage: ElementType) -> TensorDefinition {
@@ -37,39 +75,4 @@ fn constant(value: &Tensor, storage: ElementType) -> Tensor {
 fn stored(ty: &TensorType, storage: ElementType) -> TensorType {
     let element = if ty.element == ElementType::F32 { storage } else { ty.element };
     TensorType { element, shape: ty.shape.clone() }
-}
-
-/// The expression with conversions where singles are read and written.
-fn expression(expr: &TensorExpr, storage: ElementType) -> TensorExpr {
-    let mut narrow = expr.clone();
-    narrow.operands.iter_mut().for_each(|operand| *operand = stored(operand, storage));
-    let fill = |fill: Literal| match fill.element() {
-        ElementType::F32 => Literal::new(storage, fill.to_f64()),
-        _ => fill,
-    };
-    narrow.reads.values_mut().for_each(|read| *read = Read { fill: fill(read.fill), ..read.clone() });
-    let of = |expr: &TensorExpr, read: ReadId| expr.operands[expr.reads[read].operand].element;
-    let widened = |scalar: &Scalar| {
-        scalar.map_leaves(&mut |leaf| match leaf {
-            Scalar::Read(read) => Scalar::Read(*read).cast(of(&narrow, *read), of(expr, *read)),
-            other => other.clone(),
-        })
-    };
-    let (mut body, mut epilogue) = (widened(&expr.body), expr.epilogue.as_ref().map(widened));
-    if expr.element == ElementType::F32 {
-        match expr.reducer {
-            Some(_) => epilogue = Some(Scalar::Cast(storage, Box::new(epilogue.unwrap_or(Scalar::Reduced)))),
-            None => body = narrowed(body, storage),
-        }
-    }
-    let element = stored(&expr.output(), storage).element;
-    TensorExpr { body, epilogue, element, ..narrow }
-}
-
-/// A scalar converted for storage; what is only moved is not converted there and back.
-fn narrowed(scalar: Scalar, storage: ElementType) -> Scalar {
-    match scalar {
-        Scalar::Cast(ElementType::F32, inner) if matches!(*inner, Scalar::Read(_)) => *inner,
-        other => Scalar::Cast(storage, Box::new(other)),
-    }
 }

@@ -6,11 +6,15 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Trial};
 
+use crate::scans;
+
 /// Trials that together end within a budget.
 pub struct Suite {
     name: &'static str,
     budget: Duration,
     trials: Vec<Trial>,
+    /// Instructions of machine code, and operations among them, that its trials scan at least.
+    least_scanned: (usize, usize),
     taken: Arc<Mutex<Vec<(Duration, String)>>>,
 }
 
@@ -50,7 +54,7 @@ impl Suite {
     /// A suite without trials, with its budget at the size of `make test`.
     pub fn new(name: &'static str, budget: Duration) -> Self {
         let budget = if is_full() { FULL_BUDGET } else { budget };
-        Self { name, budget, trials: Vec::new(), taken: Arc::default() }
+        Self { name, budget, trials: Vec::new(), least_scanned: (0, 0), taken: Arc::default() }
     }
 
     /// Adds a trial, which fails by panicking.
@@ -65,8 +69,13 @@ impl Suite {
         }));
     }
 
+    /// Makes a run of all trials fail unless they scan so many instructions of machine code, of so many operations.
+    pub fn scans_at_least(&mut self, instructions: usize, operations: usize) {
+        self.least_scanned = (instructions, operations);
+    }
+
     /// Runs the trials that the command line selects, prints the time and the slowest trials, and fails if a trial does, if
-    /// the budget is exceeded, or if the suite has no trials.
+    /// the budget is exceeded, if too little machine code is scanned, or if the suite has no trials.
     pub fn run(mut self) -> ExitCode {
         let arguments = Arguments::from_args();
         if self.trials.is_empty() {
@@ -78,6 +87,17 @@ impl Suite {
         let elapsed = start.elapsed();
         self.print_slowest();
         eprintln!("suite {}: {:.1} s of {:.0} s", self.name, elapsed.as_secs_f64(), self.budget.as_secs_f64());
+        let scanned = scans::scanned();
+        if scanned != (0, 0) {
+            eprintln!("{} instructions of machine code of {} operations can all be executed", scanned.0, scanned.1);
+        }
+        let is_whole = conclusion.num_filtered_out == 0 && conclusion.num_passed > 0;
+        let (instructions, operations) = self.least_scanned;
+        let is_scanned = scanned.0 >= instructions && scanned.1 >= operations;
+        if is_whole && !is_scanned {
+            eprintln!("at least {instructions} instructions of {operations} operations should have been scanned");
+            return ExitCode::FAILURE;
+        }
         if conclusion.has_failed() || elapsed > self.budget {
             return ExitCode::FAILURE;
         }

@@ -8,7 +8,8 @@
 //!   more. An access of the arena must be ordered after the last write, and a write also after the reads since. An
 //!   access that is not is reported whatever the order in which the emulator happened to run things, and gives poison;
 //! - shared memory is undefined when a kernel is entered, kept arrays when a launch begins. Between warps only block
-//!   barriers order accesses of shared memory. Between lanes of a warp, warp barriers and shuffles do so too;
+//!   barriers order accesses of shared memory. Between lanes of a warp, warp barriers and shuffles do so too, but
+//!   loads and products of matrices do not;
 //! - a value that carries its own validity is polled until its tag is this launch's; that orders nothing else, and no
 //!   other access may touch its bytes;
 //! - a node touches the arena only after its wait for the node before it, which makes everything of that node visible;
@@ -18,7 +19,8 @@
 //! but not in the arena. Protocols should therefore be tested with several warps a block.
 //!
 //! Floating point is that of CUDA without fast mathematics: one rounding per operation, subnormals kept. The
-//! transcendental functions are those of `libm`, within a few units in the last place of CUDA's.
+//! transcendental functions are those of `libm`, within a few units in the last place of CUDA's. Products of matrices
+//! have the sums of the tensor cores that [`LaunchOptions`] names.
 
 mod bytecode;
 mod compile;

@@ -1,5 +1,7 @@
 //! How launches are run, and what a session keeps between them.
 
+use warpweave_plan::tensor_core::sum::TensorCore;
+
 /// The control words of a persistent segment in a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Control {
@@ -29,6 +31,8 @@ pub struct LaunchOptions {
     pub unordered: UnorderedValue,
     /// The block that runs only while no other can; one chosen by the seed, or none, unless given.
     pub starved: Option<u32>,
+    /// Whose sums products of matrices have.
+    pub tensor_core: TensorCore,
 }
 
 /// What an access of the arena gives that nothing orders.
@@ -41,7 +45,7 @@ pub enum UnorderedValue {
 }
 
 impl LaunchOptions {
-    /// The interleaving of `seed`, 2⁴⁰ instructions, no time-out, no statistics.
+    /// The interleaving of `seed`, 2⁴⁰ instructions, no time-out, no statistics, tensor cores of compute capability 9.0.
     pub fn seeded(seed: u64) -> Self {
         Self {
             seed,
@@ -51,6 +55,7 @@ impl LaunchOptions {
             count: false,
             unordered: UnorderedValue::Poison,
             starved: None,
+            tensor_core: TensorCore::Hopper,
         }
     }
 }

@@ -200,9 +200,9 @@ pub enum Fault {
     /// ends.
     #[error("a block barrier is not reached by all threads")]
     DivergentBarrier,
-    /// A shuffle or warp barrier with inactive lanes.
-    #[error("a warp operation with active lanes {active:08x} only")]
-    DivergentShuffle { active: u32 },
+    /// An operation of all lanes of a warp, such as a shuffle, with inactive lanes.
+    #[error("{operation} with active lanes {active:08x} only")]
+    DivergentWarp { operation: &'static str, active: u32 },
     /// A selector, an argument, or a break that is not uniform in a warp; the launch ends.
     #[error("control flow that must be uniform diverges")]
     DivergentControl,
@@ -253,10 +253,13 @@ pub struct Counts {
     pub instructions: u64,
     /// Operations of active lanes in arithmetic instructions; 0 unless counting was asked for.
     pub lane_operations: u64,
-    /// Those of them on `F32`, two a fused multiply-add; conversions and selections are none.
+    /// Those of them on `F32`, two a fused multiply-add; conversions and selections are none. With them two for each of
+    /// [`Self::tensor_products`].
     pub float_operations: u64,
     /// Fused multiply-adds of active lanes; 0 unless asked for.
     pub multiply_adds: u64,
+    /// Multiply-adds of products of matrices; 0 unless asked for.
+    pub tensor_products: u64,
     /// 32-byte sectors that loads of global memory touch, summed over warp accesses; 0 unless asked for.
     pub load_sectors: u64,
     /// The same of stores.
@@ -265,7 +268,7 @@ pub struct Counts {
     pub global_loads: u64,
     /// Wavefronts of shared accesses, conflicts included; 0 unless asked for.
     pub shared_wavefronts: u64,
-    /// Elements that lanes load from shared memory; 0 unless asked for.
+    /// Elements that lanes load from shared memory, of matrices words; 0 unless asked for.
     pub shared_loads: u64,
     /// Wavefronts of loads from shared memory, conflicts included; 0 unless asked for.
     pub shared_load_wavefronts: u64,
@@ -281,6 +284,7 @@ impl AddAssign for Counts {
         self.lane_operations += other.lane_operations;
         self.float_operations += other.float_operations;
         self.multiply_adds += other.multiply_adds;
+        self.tensor_products += other.tensor_products;
         self.load_sectors += other.load_sectors;
         self.store_sectors += other.store_sectors;
         self.global_loads += other.global_loads;

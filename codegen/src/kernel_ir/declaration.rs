@@ -5,6 +5,7 @@
 //! statement.
 
 use warpweave_plan::plan::MOST_POLLED;
+use warpweave_plan::tensor_core::fragment::MatrixOperand;
 
 use super::effects::{
     Access, AccessKind, Control, Effects, Flaw, Home, Memory, Needed, Order, Outcome, Parts, Role, Scope, Uniform,
@@ -12,7 +13,7 @@ use super::effects::{
 };
 use super::expression::{Constant, Expression, ScalarType};
 use super::ids::SharedId;
-use super::memory::{FETCHED_WORDS, GlobalSpace, ShuffleMode, WARP_SIZE};
+use super::memory::{FETCHED_WORDS, GlobalSpace, MemoryType, ShuffleMode, WARP_SIZE};
 use super::statement::{Block, CallOperands, CallWaits, Place, Statement};
 
 /// The parts of a statement, borrowed as it is.
@@ -59,6 +60,14 @@ macro_rules! parts {
             Self::Shuffle { place, value, .. } => {
                 Parts::new().writes(place, 1, None).reads(Role::Value, PLACE, [value])
             }
+            Self::LoadMatrices { place, matrices, index, .. } => {
+                Parts::new().writes(place, matrices.count(), Some(I32)).reads(Role::Address, I32, [index])
+            }
+            Self::MultiplyMatrices { place, left, right, sums, .. } => Parts::new()
+                .writes(place, SUMS, Some(F32))
+                .reads(Role::Value, I32, left)
+                .reads(Role::Value, I32, right)
+                .reads(Role::Value, F32, sums),
             Self::For { extent, body, .. } => Parts::new().reads(Role::Extent, I32, [extent]).holds([body]),
             Self::If { condition, then, otherwise } => {
                 Parts::new().reads(Role::Condition, BOOL, [condition]).holds([then, otherwise])
@@ -122,9 +131,13 @@ impl Statement {
         let block = |part, what| Some(Uniform { scope: Scope::Block, part, what });
         match self {
             Self::Assign { .. } => Effects { outcome: Outcome::Values, ..Effects::NONE },
-            Self::LoadGlobal { space, .. } => Effects { accesses: vec![read(Memory::Global(*space))], ..Effects::NONE },
-            Self::StoreGlobal { values, .. } => {
-                Effects { accesses: vec![write(arena)], flaw: store_width(values), ..Effects::NONE }
+            Self::LoadGlobal { space, memory, width, .. } => Effects {
+                accesses: vec![read(Memory::Global(*space))],
+                flaw: access_width(*memory, width.elements() as usize),
+                ..Effects::NONE
+            },
+            Self::StoreGlobal { memory, values, .. } => {
+                Effects { accesses: vec![write(arena)], flaw: access_width(*memory, values.len()), ..Effects::NONE }
             }
             Self::LoadTagged { count, apart, .. } => {
                 let most = if apart.is_some() { MOST_POLLED as u32 } else { 2 };
@@ -140,15 +153,21 @@ impl Statement {
                 accesses: vec![update(Memory::IndexRecord)],
                 ..Effects::NONE
             },
-            Self::LoadShared { array, .. } => {
-                Effects { accesses: vec![read(Memory::Shared(*array))], outcome: Outcome::OfShared, ..Effects::NONE }
+            Self::LoadShared { array, width, .. } => {
+                let loaded = Access { elements: width.elements() as usize, ..read(Memory::Shared(*array)) };
+                Effects { accesses: vec![loaded], outcome: Outcome::OfShared, ..Effects::NONE }
             }
             Self::StoreShared { array, values, .. } => {
-                Effects { accesses: vec![write(Memory::Shared(*array))], flaw: store_width(values), ..Effects::NONE }
+                let stored = Access { elements: values.len(), ..write(Memory::Shared(*array)) };
+                Effects { accesses: vec![stored], ..Effects::NONE }
             }
-            Self::AsyncCopy { array, space, .. } => {
-                let element = Some(ScalarType::F32);
-                let written = Access { element, ..write(Memory::Shared(*array)) };
+            Self::AsyncCopy { array, space, width, .. } => {
+                let written = Access {
+                    element: Some(ScalarType::F32),
+                    elements: width.elements() as usize,
+                    fewest_bytes: COPIED_BYTES,
+                    ..write(Memory::Shared(*array))
+                };
                 Effects { accesses: vec![read(Memory::Global(*space)), written], ..Effects::NONE }
             }
             Self::Fetch { array, words, .. } => {
@@ -169,6 +188,30 @@ impl Statement {
                 };
                 let flaw = (lane >= WARP_SIZE).then_some(Flaw::ShuffleLane(lane));
                 Effects { outcome, uniform: Some(warp("a shuffle's control flow")), flaw, ..Effects::NONE }
+            }
+            Self::LoadMatrices { array, index, .. } => {
+                let rows = Access {
+                    element: Some(ScalarType::F32),
+                    elements: MATRIX_ROW,
+                    fewest_bytes: MATRIX_ROW_BYTES,
+                    ..read(Memory::Shared(*array))
+                };
+                let flaw = match index {
+                    Expression::Constant(Constant::I32(index)) if index % MATRIX_ROW as i32 != 0 => {
+                        Some(Flaw::MatrixRow(*index))
+                    }
+                    _ => None,
+                };
+                let uniform = Some(warp("a load of matrices' control flow"));
+                Effects { accesses: vec![rows], outcome: Outcome::OfThread, uniform, flaw, ..Effects::NONE }
+            }
+            Self::MultiplyMatrices { factors, left, right, sums, .. } => {
+                let kind = factors.product();
+                let given = [(MatrixOperand::Left, left), (MatrixOperand::Right, right), (MatrixOperand::Sums, sums)];
+                let wrong = given.into_iter().find(|(operand, values)| kind.registers(*operand) != values.len());
+                let flaw = wrong.map(|(_, values)| Flaw::Fragment(values.len()));
+                let uniform = Some(warp("a product of matrices' control flow"));
+                Effects { outcome: Outcome::OfThread, uniform, flaw, ..Effects::NONE }
             }
             Self::For { variable, extent, unroll, .. } => {
                 let extent = match extent {
@@ -275,7 +318,7 @@ impl Statement {
 }
 
 fn access(memory: Memory, kind: AccessKind) -> Access {
-    Access { memory, kind, element: None }
+    Access { memory, kind, element: None, elements: 1, fewest_bytes: 1 }
 }
 
 fn read(memory: Memory) -> Access {
@@ -298,6 +341,17 @@ fn warp(what: &'static str) -> Uniform {
     Uniform { scope: Scope::Warp, part: UniformPart::ControlFlow, what }
 }
 
-fn store_width(values: &[Expression]) -> Option<Flaw> {
-    (!matches!(values.len(), 1 | 2 | 4)).then_some(Flaw::StoreWidth(values.len()))
+/// Registers of a lane that hold the sums of a product of matrices.
+const SUMS: u32 = 4;
+
+/// Elements of a row of a matrix that is loaded, and their bytes.
+const MATRIX_ROW: usize = 8;
+const MATRIX_ROW_BYTES: u32 = 16;
+
+/// The fewest bytes that a copy into shared memory moves.
+const COPIED_BYTES: u32 = 4;
+
+/// What is wrong with the width of an access to global memory.
+fn access_width(memory: MemoryType, elements: usize) -> Option<Flaw> {
+    (!memory.is_moved_together(elements)).then_some(Flaw::Width(elements))
 }

@@ -112,6 +112,10 @@ pub struct Access {
     pub kind: AccessKind,
     /// The type in registers that the elements must have, where the access takes only one.
     pub element: Option<ScalarType>,
+    /// Elements that a thread moves at once.
+    pub elements: usize,
+    /// The fewest bytes that the access may move.
+    pub fewest_bytes: u32,
 }
 
 /// Memory that threads share.
@@ -235,9 +239,9 @@ pub enum Order {
 /// What is wrong with a statement wherever it stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum Flaw {
-    /// A store of another number of values than one, two or four.
-    #[error("a store of {0} values")]
-    StoreWidth(usize),
+    /// An access of more elements than one moves, or of a number that is no power of two.
+    #[error("an access of {0} elements of this type")]
+    Width(usize),
     /// A poll of no elements, or of more than one poll may ask for.
     #[error("a poll of {0} elements")]
     TaggedCount(u32),
@@ -247,6 +251,12 @@ pub enum Flaw {
     /// A lane number that no warp has.
     #[error("lane {0} of a shuffle")]
     ShuffleLane(u32),
+    /// A matrix of a product in another number of registers than it takes.
+    #[error("a matrix in {0} registers")]
+    Fragment(usize),
+    /// A row of a matrix at an index that is no multiple of its length.
+    #[error("a row of a matrix at element {0}")]
+    MatrixRow(i32),
     /// An unrolled loop whose extent is not a literal.
     #[error("an unrolled loop without a literal extent")]
     UnrolledExtent,

@@ -89,6 +89,10 @@ pub enum UnaryOp {
     Ceil,
     /// Nearest integer of an `F32`, halves to even.
     RoundEven,
+    /// The value of IEEE binary16 that is nearest to an `F32`, ties to even, as an `F32`.
+    ToF16,
+    /// The `F32` without its lower 16 bits that is nearest to an `F32`, ties to even.
+    ToBF16,
     /// The bits of an `F32`, as an `I32`.
     Bits,
     /// The `F32` that has the bits of an `I32`.

@@ -1,8 +1,10 @@
 //! Memory and registers that statements name: types, spaces, widths and orders.
 
 use serde::{Deserialize, Serialize};
+use warpweave_plan::tensor_core::fragment::FragmentKind;
+use warpweave_plan::tensor_core::sum::FactorFormat;
 
-use super::expression::ScalarType;
+use super::expression::{ScalarType, UnaryOp};
 
 /// Threads of one warp.
 pub const WARP_SIZE: u32 = 32;
@@ -28,14 +30,33 @@ pub enum MemoryType {
     I64,
     /// Four bytes; an `F32` in a register.
     F32,
+    /// IEEE binary16, two bytes; an `F32` in a register, which a store rounds to nearest even.
+    F16,
+    /// The upper half of a single, two bytes; an `F32` in a register, which a store rounds to nearest even.
+    BF16,
 }
 
 impl MemoryType {
+    /// All, in declaration order.
+    pub const ALL: [Self; 11] = [
+        Self::Bool,
+        Self::I8,
+        Self::U8,
+        Self::I16,
+        Self::U16,
+        Self::I32,
+        Self::U32,
+        Self::I64,
+        Self::F32,
+        Self::F16,
+        Self::BF16,
+    ];
+
     /// Bytes of one element.
     pub fn bytes(self) -> u32 {
         match self {
             Self::Bool | Self::I8 | Self::U8 => 1,
-            Self::I16 | Self::U16 => 2,
+            Self::I16 | Self::U16 | Self::F16 | Self::BF16 => 2,
             Self::I32 | Self::U32 | Self::F32 => 4,
             Self::I64 => 8,
         }
@@ -47,7 +68,29 @@ impl MemoryType {
             Self::Bool => ScalarType::Bool,
             Self::I8 | Self::U8 | Self::I16 | Self::U16 | Self::I32 => ScalarType::I32,
             Self::U32 | Self::I64 => ScalarType::I64,
-            Self::F32 => ScalarType::F32,
+            Self::F32 | Self::F16 | Self::BF16 => ScalarType::F32,
+        }
+    }
+
+    /// Whether an access of a thread moves so many elements.
+    pub fn is_moved_together(self, elements: usize) -> bool {
+        Width::of(elements).is_some_and(|width| width != Width::Eight || self.rounding().is_some())
+    }
+
+    /// The function that rounds an `F32` as a store does; `None` for types that keep what a register holds in range.
+    pub fn rounding(self) -> Option<UnaryOp> {
+        match self {
+            Self::F16 => Some(UnaryOp::ToF16),
+            Self::BF16 => Some(UnaryOp::ToBF16),
+            Self::Bool
+            | Self::I8
+            | Self::U8
+            | Self::I16
+            | Self::U16
+            | Self::I32
+            | Self::U32
+            | Self::I64
+            | Self::F32 => None,
         }
     }
 }
@@ -72,11 +115,81 @@ pub enum Width {
     Two,
     /// Four consecutive elements.
     Four,
+    /// Eight consecutive elements of floating point of 16 bits.
+    Eight,
 }
 
 impl Width {
+    /// The width of so many elements.
+    pub fn of(elements: usize) -> Option<Self> {
+        match elements {
+            1 => Some(Self::One),
+            2 => Some(Self::Two),
+            4 => Some(Self::Four),
+            8 => Some(Self::Eight),
+            _ => None,
+        }
+    }
+
     /// The number of elements.
     pub fn elements(self) -> u32 {
+        match self {
+            Self::One => 1,
+            Self::Two => 2,
+            Self::Four => 4,
+            Self::Eight => 8,
+        }
+    }
+}
+
+/// The type of the factors of a product of matrices: floating point of 16 bits, two elements a word.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Half {
+    /// IEEE binary16.
+    F16,
+    /// The upper half of a single.
+    BF16,
+}
+
+impl Half {
+    /// All, in declaration order.
+    pub const ALL: [Self; 2] = [Self::F16, Self::BF16];
+
+    /// The type in memory.
+    pub fn memory(self) -> MemoryType {
+        match self {
+            Self::F16 => MemoryType::F16,
+            Self::BF16 => MemoryType::BF16,
+        }
+    }
+
+    /// The product that one instruction of a warp adds to sums, which are singles: `m16n8k16`.
+    pub fn product(self) -> FragmentKind {
+        let factors = match self {
+            Self::F16 => FactorFormat::Half,
+            Self::BF16 => FactorFormat::BFloat16,
+        };
+        FragmentKind { factors, ..FragmentKind::HALVES }
+    }
+}
+
+/// Matrices of 8 rows of 8 elements that one access of a warp reads.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Matrices {
+    /// One matrix.
+    One,
+    /// Two matrices.
+    Two,
+    /// Four matrices.
+    Four,
+}
+
+impl Matrices {
+    /// All, in declaration order.
+    pub const ALL: [Self; 3] = [Self::One, Self::Two, Self::Four];
+
+    /// How many: the words that each lane receives.
+    pub fn count(self) -> u32 {
         match self {
             Self::One => 1,
             Self::Two => 2,

@@ -32,8 +32,8 @@ pub use expression::{BinaryOp, Builtin, Constant, Expression, ScalarType, UnaryO
 pub use ids::{ArrayId, KernelId, LocalId, SharedId};
 pub use location::{Body, Location};
 pub use memory::{
-    ControlWord, FETCHED_WORDS, GlobalSpace, MemoryOrder, MemoryType, ShuffleMode, SpecialRegister, Table, WARP_SIZE,
-    Width,
+    ControlWord, FETCHED_WORDS, GlobalSpace, Half, Matrices, MemoryOrder, MemoryType, ShuffleMode, SpecialRegister,
+    Table, WARP_SIZE, Width,
 };
 pub use program::{Entry, Function, LAUNCH_BYTES, MixedEntries, Program, RegisterArray, SharedArray};
 pub use statement::{Block, CallOperands, CallWaits, Place, Statement};

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::expression::Expression;
 use super::ids::{ArrayId, KernelId, LocalId, SharedId};
-use super::memory::{ControlWord, GlobalSpace, MemoryOrder, MemoryType, ShuffleMode, SpecialRegister, Table, Width};
+use super::memory::{
+    ControlWord, GlobalSpace, Half, Matrices, MemoryOrder, MemoryType, ShuffleMode, SpecialRegister, Table, Width,
+};
 
 /// Statements in order.
 pub type Block = Vec<Statement>;
@@ -70,7 +72,7 @@ pub enum Statement {
         memory: MemoryType,
         /// The element index in the arena, `I64` or `I32`.
         index: Expression,
-        /// One, two or four values.
+        /// One, two or four values; eight of floating point of 16 bits.
         values: Vec<Expression>,
     },
     /// Polls elements that carry their own validity until each bears this tag of the launch, and reads them; orders no
@@ -130,11 +132,11 @@ pub enum Statement {
         array: SharedId,
         /// The element index, `I32`.
         index: Expression,
-        /// One, two or four values.
+        /// One, two or four values; eight of floating point of 16 bits.
         values: Vec<Expression>,
     },
     /// Begins to copy `width` elements of global memory into shared memory, as part of the thread's open group of copies;
-    /// zeros where `exists` does not hold. Elements are of four bytes. The thread may touch the copied elements after a
+    /// zeros where `exists` does not hold. Together the elements are 4, 8 or 16 bytes. The thread may touch the copied elements after a
     /// [`Statement::AsyncWait`] for the group, other threads after a barrier that follows.
     AsyncCopy {
         /// The array that is written.
@@ -179,6 +181,37 @@ pub enum Statement {
         value: Expression,
         /// Which lane is read.
         mode: ShuffleMode,
+    },
+    /// Reads matrices of 8 rows of 8 elements of floating point of 16 bits from shared memory, all lanes of the warp
+    /// together; PTX's `ldmatrix`. Lane 8 *m* + *r* says where row *r* of matrix *m* begins; the lanes behind the last
+    /// matrix say nothing. All lanes must be active.
+    LoadMatrices {
+        /// What is written, `I32`; the first of as many array elements as there are matrices. Of matrix *m* lane *l*
+        /// receives in element *m* those of row *l* / 4 and columns 2 (*l* mod 4) and the next, the first in the lower
+        /// half. Transposed, rows are columns.
+        place: Place,
+        array: SharedId,
+        matrices: Matrices,
+        /// The first element of the lane's row, `I32`; a multiple of 8.
+        index: Expression,
+        /// Whether the matrices are transposed on their way.
+        transposed: bool,
+    },
+    /// `place = left · right + sums`: matrices of 16 × 16, 16 × 8 and 16 × 8 elements that the lanes of the warp hold
+    /// together, as [`FragmentKind::position`](warpweave_plan::tensor_core::fragment::FragmentKind::position) says; PTX's
+    /// `mma.m16n8k16`, whose sums are those of
+    /// [`TensorCore::dot`](warpweave_plan::tensor_core::sum::TensorCore::dot). All lanes must be active.
+    MultiplyMatrices {
+        /// What is written, `F32`; the first of four array elements.
+        place: Place,
+        /// The type of the elements of both factors.
+        factors: Half,
+        /// Four words, `I32`.
+        left: Vec<Expression>,
+        /// Two words, `I32`.
+        right: Vec<Expression>,
+        /// Four values, `F32`.
+        sums: Vec<Expression>,
     },
     /// `body` for `variable` = 0, 1, … below `extent` (block-uniform unless the body holds no barrier or shuffle).
     For {

@@ -26,7 +26,9 @@ pub fn unary_result(op: UnaryOp, scalar: ScalarType) -> Option<ScalarType> {
         | UnaryOp::Atan
         | UnaryOp::Floor
         | UnaryOp::Ceil
-        | UnaryOp::RoundEven => (scalar == F32).then_some(F32),
+        | UnaryOp::RoundEven
+        | UnaryOp::ToF16
+        | UnaryOp::ToBF16 => (scalar == F32).then_some(F32),
     }
 }
 

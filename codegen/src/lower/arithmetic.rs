@@ -42,13 +42,12 @@ pub(crate) fn zero(scalar: ScalarType) -> Expression {
     }
 }
 
-/// The access of 1, 2 or 4 elements.
+/// The access of 1, 2, 4 or 8 elements.
+///
+/// # Panics
+/// If there is no access of so many.
 pub(crate) fn access(width: usize) -> Width {
-    match width {
-        1 => Width::One,
-        2 => Width::Two,
-        _ => Width::Four,
-    }
+    Width::of(width).expect("templates choose widths that there are")
 }
 
 /// `value · factor`; of a sum, addend by addend, so that what is known when a loop is unrolled stands by itself.

@@ -7,6 +7,7 @@ use warpweave_graph::ElementType;
 use warpweave_graph::arithmetic::{highest, lowest};
 
 use crate::kernel_ir::expression::{BinaryOp, Constant, Expression, ScalarType, UnaryOp};
+use crate::kernel_ir::memory::MemoryType;
 use crate::lower::arithmetic::scalar_type;
 use crate::lower::emitter::Emitter;
 use crate::lower::error::LowerError;
@@ -32,10 +33,18 @@ pub(crate) fn converted(
     let (held, wanted) = (scalar_type(emitter, from)?, scalar_type(emitter, to)?);
     let value = if held == wanted { value } else { Expression::Cast(wanted, Box::new(value)) };
     Ok(match held {
-        ScalarType::F32 => saturated(to, value),
+        ScalarType::F32 => saturated(to, rounded(emitter.memory_type(to)?, value)),
         ScalarType::Bool => value,
-        ScalarType::I32 | ScalarType::I64 => wrapped(to, value),
+        ScalarType::I32 | ScalarType::I64 => rounded(emitter.memory_type(to)?, wrapped(to, value)),
     })
+}
+
+/// A value of a register as a store to memory of this type keeps it: what is stored in 16 bits is rounded.
+pub(crate) fn rounded(memory: MemoryType, value: Expression) -> Expression {
+    match memory.rounding() {
+        Some(rounding) => Expression::Unary(rounding, Box::new(value)),
+        None => value,
+    }
 }
 
 /// A function of one value of an element type, in the range of that type.
@@ -56,6 +65,8 @@ pub(crate) fn unary_wrapped(element: ElementType, op: UnaryOp, value: Expression
         | UnaryOp::Floor
         | UnaryOp::Ceil
         | UnaryOp::RoundEven
+        | UnaryOp::ToF16
+        | UnaryOp::ToBF16
         | UnaryOp::Bits
         | UnaryOp::OfBits => result,
     }

@@ -186,12 +186,18 @@ impl<'a> Emitter<'a> {
         self.kernel.locals.push(scalar)
     }
 
+    /// An array of registers. What reduces over nothing asks for none, and C++ has no array without elements.
     pub(crate) fn array(&mut self, scalar: ScalarType, length: usize) -> ArrayId {
-        self.kernel.arrays.push(RegisterArray { scalar, length: length as u32 })
+        self.kernel.arrays.push(RegisterArray { scalar, length: length.max(1) as u32 })
     }
 
     pub(crate) fn shared(&mut self, memory: MemoryType, length: usize) -> SharedId {
         self.kernel.shared.push(SharedArray { memory, length: length as u32 })
+    }
+
+    /// The type of the elements of a shared array.
+    pub(crate) fn shared_type(&self, array: SharedId) -> MemoryType {
+        self.kernel.shared[array].memory
     }
 
     /// The array that lasts from call to call.

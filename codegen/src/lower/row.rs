@@ -22,7 +22,7 @@ use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::reduce::{accumulate, combine, neutral, reduced_value};
 use crate::lower::scalar::Point;
-use crate::lower::store::store;
+use crate::lower::store::{bind_value, store};
 use crate::lower::tile::{TileAxes, decode_box};
 
 /// The row that a thread works on.
@@ -141,7 +141,7 @@ fn emit_reductions(
             Some(epilogue) => point.emit(emitter, epilogue)?,
             None => reduced,
         };
-        let value = emitter.bind(scalar_type(emitter, expr.element)?, result);
+        let value = bind_value(emitter, accumulator.stage, result)?;
         if emitter.body().stages[accumulator.stage].output.is_some() {
             let first = binary(BinaryOp::Equal, row.lane, Expression::i32(0));
             let stage = accumulator.stage;
@@ -291,7 +291,7 @@ fn emit_along(emitter: &mut Emitter, row: &Row, stage: usize, stages: &[Option<L
         let mut point = Point::new(stage, coordinates, stages);
         point.places.clone_from(&places);
         let value = point.emit(emitter, &expr.body)?;
-        let value = emitter.bind(scalar_type(emitter, expr.element)?, value);
+        let value = bind_value(emitter, stage, value)?;
         store(emitter, &mut point, stage, value)
     };
     let axes = body.extra_axes(stage);
@@ -373,7 +373,7 @@ fn emit_fetched(
                 return Ok(());
             }
             let value = point.emit(emitter, &expr.body)?;
-            let value = emitter.bind(scalar_type(emitter, expr.element)?, value);
+            let value = bind_value(emitter, stage, value)?;
             store(emitter, &mut point, stage, value)
         })
     };
@@ -482,7 +482,7 @@ impl Accumulator {
         let expr = &emitter.body().stages[stage].expr;
         let reducer = expr.reducer.expect("the stage reduces");
         let element = expr.body_element();
-        let (scalar, memory) = (scalar_type(emitter, element)?, emitter.memory_type(element)?);
+        let (scalar, memory) = (scalar_type(emitter, element)?, emitter.memory_type(element.compute())?);
         let start = neutral(emitter, reducer, element)?;
         let local = emitter.bind(scalar, start.clone());
         Ok(Self { stage, reducer, local, scalar, memory, start, places: HashMap::new() })

@@ -404,7 +404,7 @@ impl<'p> Point<'p> {
 
 /// x of 1 / (1 + e⁻ˣ) in singles.
 fn logistic_argument<'s>(expr: &TensorExpr, scalar: &'s Scalar) -> Option<&'s Scalar> {
-    scalar.logistic_argument().filter(|_| expr.element_of(scalar) == ElementType::F32)
+    scalar.logistic_argument().filter(|_| expr.element_of(scalar).is_single())
 }
 
 /// The number in a box, whose dimensions have these first coordinates and extents, of the element at an index.

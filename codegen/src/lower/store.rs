@@ -2,14 +2,27 @@
 
 use warpweave_graph::expr::Index;
 use warpweave_graph::program::TensorId;
-use warpweave_plan::body::GroupBody;
+use warpweave_plan::body::{GroupBody, StageSource};
 
 use crate::kernel_ir::expression::Expression;
 use crate::kernel_ir::ids::LocalId;
 use crate::kernel_ir::statement::Statement;
+use crate::lower::convert::rounded;
 use crate::lower::emitter::{Emitter, add};
 use crate::lower::error::LowerError;
 use crate::lower::scalar::Point;
+
+/// A local with a stage's value. Where another stage reads it, or memory holds it as a single, it is rounded to its element type;
+/// elsewhere the store does that.
+pub(crate) fn bind_value(emitter: &mut Emitter, stage: usize, value: Expression) -> Result<LocalId, LowerError> {
+    let body = emitter.body();
+    let memory = emitter.memory_type(body.stages[stage].expr.element)?;
+    let is_read = body.stages.iter().any(|later| later.sources.contains(&StageSource::Stage(stage)));
+    let is_tagged = output(emitter, stage).is_some_and(|(tensor, _)| emitter.is_tagged(tensor));
+    let rounds = body.stages[stage].is_rounded() && (is_read || is_tagged);
+    let value = if rounds { rounded(memory, value) } else { value };
+    Ok(emitter.bind(memory.scalar_type(), value))
+}
 
 /// Writes a stage's value to its output, if it has one.
 pub(crate) fn store(emitter: &mut Emitter, point: &mut Point, stage: usize, value: LocalId) -> Result<(), LowerError> {

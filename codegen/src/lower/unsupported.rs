@@ -64,9 +64,9 @@ pub(crate) fn memory_type(element: ElementType) -> Result<MemoryType, Unsupporte
         ElementType::U32 => Ok(MemoryType::U32),
         ElementType::I64 => Ok(MemoryType::I64),
         ElementType::F32 => Ok(MemoryType::F32),
-        ElementType::U64 | ElementType::F16 | ElementType::BF16 | ElementType::F64 => {
-            Err(Unsupported::Element(element))
-        }
+        ElementType::F16 => Ok(MemoryType::F16),
+        ElementType::BF16 => Ok(MemoryType::BF16),
+        ElementType::U64 | ElementType::F64 => Err(Unsupported::Element(element)),
     }
 }
 

@@ -190,7 +190,7 @@ WW_FUNCTION void ww_arena_maximum(ww_buffers const& buffers, ww_u64 word, ww_u64
 // Copies of `bytes` = 4, 8 or 16 into shared memory that go on while the thread does. A size of 0 writes zeros and reads
 // nothing. Those of 16 bytes bypass the first-level cache.
 template <int bytes>
-WW_FUNCTION void ww_async_copy(float* to, unsigned char const* from, bool exists) {
+WW_FUNCTION void ww_async_copy(void* to, unsigned char const* from, bool exists) {
   ww_u32 const place = (ww_u32)__cvta_generic_to_shared(to);
   ww_u32 const size = exists ? bytes : 0;
   if (bytes == 16) {
@@ -200,13 +200,13 @@ WW_FUNCTION void ww_async_copy(float* to, unsigned char const* from, bool exists
                  :: "r"(place), "l"(from), "n"(bytes == 16 ? 8 : bytes), "r"(size) : "memory");
   }
 }
-template <int bytes>
-WW_FUNCTION void ww_async_copy_arena(float* to, ww_buffers const& buffers, ww_u64 index, bool exists) {
-  ww_async_copy<bytes>(to, buffers.arena + (exists ? 4 * index : 0), exists);
+template <int bytes, class T>
+WW_FUNCTION void ww_async_copy_arena(T* to, ww_buffers const& buffers, ww_u64 index, bool exists) {
+  ww_async_copy<bytes>(to, buffers.arena + (exists ? sizeof(T) * index : 0), exists);
 }
-template <int bytes>
-WW_FUNCTION void ww_async_copy_weights(float* to, ww_buffers const& buffers, ww_u64 index, bool exists) {
-  ww_async_copy<bytes>(to, buffers.weights + (exists ? 4 * index : 0), exists);
+template <int bytes, class T>
+WW_FUNCTION void ww_async_copy_weights(T* to, ww_buffers const& buffers, ww_u64 index, bool exists) {
+  ww_async_copy<bytes>(to, buffers.weights + (exists ? sizeof(T) * index : 0), exists);
 }
 WW_FUNCTION void ww_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int pending>

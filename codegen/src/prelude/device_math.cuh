@@ -45,7 +45,8 @@ WW_FUNCTION float ww_tanh(float x) {
   series = __fmaf_rn(series, square, 0.13308169f);
   series = __fmaf_rn(series, square, -0.33332311f);
   float const near = __fmaf_rn(series * square, x, x);
-  return magnitude < 0.625f ? near : copysignf(far, x);
+  // The odd polynomial of a negative zero is a positive one.
+  return copysignf(magnitude < 0.625f ? near : far, x);
 }
 WW_FUNCTION float ww_erf(float x) { return erff(x); }
 WW_FUNCTION float ww_atan(float x) { return atanf(x); }

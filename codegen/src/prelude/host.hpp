@@ -156,18 +156,23 @@ WW_DEFINE_ACCESS(u8, ww_u32, unsigned char)
 WW_DEFINE_ACCESS(i8, ww_u32, signed char)
 WW_DEFINE_ACCESS(bool, bool, unsigned char)
 
-// Copies into shared memory, made at once.
+// Copies into shared memory, made when the thread waits for their group: until then their places hold no numbers.
 template <int bytes>
-static void ww_async_copy(float* to, unsigned char const* from, bool exists) {
-  for (int at = 0; at < bytes; ++at) ((unsigned char*)to)[at] = exists ? from[at] : 0;
+static void ww_async_copy(void* to, unsigned char const* from, bool exists) {
+  ww_host::copy made{(unsigned char*)to, bytes, {}};
+  if (exists) std::memcpy(made.data, from, bytes);
+  std::memset(to, 0xff, bytes);
+  ww_host::current_fiber->open.push_back(made);
 }
-template <int bytes>
-static void ww_async_copy_arena(float* to, ww_buffers const& buffers, ww_u64 index, bool exists) {
-  ww_async_copy<bytes>(to, buffers.arena + (exists ? 4 * index : 0), exists);
+template <int bytes, class T>
+static void ww_async_copy_arena(T* to, ww_buffers const& buffers, ww_u64 index, bool exists) {
+  ww_u64 const at = exists ? ww_host::arena.at("the arena", index, sizeof(T), bytes / sizeof(T)) : 0;
+  ww_async_copy<bytes>(to, buffers.arena + at, exists);
 }
-template <int bytes>
-static void ww_async_copy_weights(float* to, ww_buffers const& buffers, ww_u64 index, bool exists) {
-  ww_async_copy<bytes>(to, buffers.weights + (exists ? 4 * index : 0), exists);
+template <int bytes, class T>
+static void ww_async_copy_weights(T* to, ww_buffers const& buffers, ww_u64 index, bool exists) {
+  ww_u64 const at = exists ? ww_host::weights.at("the weights", index, sizeof(T), bytes / sizeof(T)) : 0;
+  ww_async_copy<bytes>(to, buffers.weights + at, exists);
 }
 // Copies words of a plan table into shared memory, the threads sharing them.
 template <int words, int threads>
@@ -178,9 +183,18 @@ static void ww_fetch(ww_u32* to, int const* table, ww_u32 first) {
 }
 WW_FUNCTION ww_fetched ww_fetched_at(ww_u32 const* words) { return words; }
 WW_FUNCTION ww_u32 ww_fetched_word(ww_fetched words, ww_u32 index) { return ww_shared_load_i32(words, (int)index); }
-WW_FUNCTION void ww_async_commit() {}
+WW_FUNCTION void ww_async_commit() {
+  ww_host::fiber& self = *ww_host::current_fiber;
+  self.groups.push_back(std::move(self.open));
+  self.open.clear();
+}
 template <int pending>
-static void ww_async_wait() {}
+static void ww_async_wait() {
+  auto& groups = ww_host::current_fiber->groups;
+  for (; groups.size() > pending; groups.pop_front()) {
+    for (ww_host::copy const& made : groups.front()) std::memcpy(made.to, made.data, made.bytes);
+  }
+}
 
 WW_FUNCTION void ww_barrier() {
   ww_host::block& self = *ww_host::current_block;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -98,10 +99,20 @@ struct context {
 inline void switch_context(context& from, context& to) { swapcontext(&from.saved, &to.saved); }
 #endif
 
+// A copy into shared memory that is under way.
+struct copy {
+  unsigned char* to;
+  size_t bytes;
+  unsigned char data[16];
+};
+
 struct fiber {
   context registers;
   ww_u32 thread = 0;
   ww_u32 exchange = 0;
+  // The copies of the open group, and those of closed ones that have not been waited for.
+  std::vector<copy> open;
+  std::deque<std::vector<copy>> groups;
 };
 
 // What the lanes of a warp offer each other, twice: a lane may reach the next exchange while others still read this
@@ -186,14 +197,17 @@ inline void meet_warp() {
   meet(current_block->warps[number].arrived, number * lanes, (number + 1) * lanes);
 }
 
-// Offers `value` and returns what the lane of index `lane` offers.
-inline ww_u64 exchange(ww_u64 value, ww_u32 lane) {
+// Offers `value` and returns what each lane offers, which lasts until the lane reaches the next exchange.
+inline ww_u64 const* offer(ww_u64 value) {
   warp& mine = current_block->warps[current_fiber->thread / lanes];
   ww_u64* const offered = mine.offered[current_fiber->exchange++ % 2];
   offered[current_fiber->thread % lanes] = value;
   meet_warp();
-  return offered[lane % lanes];
+  return offered;
 }
+
+// Offers `value` and returns what the lane of index `lane` offers.
+inline ww_u64 exchange(ww_u64 value, ww_u32 lane) { return offer(value)[lane % lanes]; }
 
 inline void run_thread() {
   block& self = *current_block;

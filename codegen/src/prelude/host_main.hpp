@@ -35,7 +35,7 @@ struct file {
 
 // The words of the file `launch`.
 struct launch {
-  ww_u64 threads, shared_bytes, launches, time_limit_ns;
+  ww_u64 threads, shared_bytes, launches, time_limit_ns, generation;
 };
 
 // A launch, as in the file `launches`: of streams from number `first` on, or of kernel `first` as a node.
@@ -110,6 +110,8 @@ int main(int count, char** values) {
   ww_host::launch launch;
   if (parameters.bytes != sizeof launch) ww_host::fail("the file `launch` has another size");
   std::memcpy(&launch, parameters.start, sizeof launch);
+  if (launch.generation >= std::size(ww_host::tensor_cores)) ww_host::fail("the launch names no tensor core");
+  ww_host::generation = launch.generation;
   ww_host::arena = arena.whole();
   ww_host::weights = weights.whole();
   ww_host::counters = counters.whole();

@@ -13,6 +13,10 @@ const POWERS: &str = include_str!("powers.hpp");
 const TRIGONOMETRY: &str = include_str!("trigonometry.hpp");
 const INDICES: &str = include_str!("indices.hpp");
 const LAUNCH: &str = include_str!("launch.hpp");
+const HALVES: &str = include_str!("halves.cuh");
+const HOST_HALVES: &str = include_str!("halves.hpp");
+const MATRICES: &str = include_str!("matrices.cuh");
+const HOST_MATRICES: &str = include_str!("matrices.hpp");
 const HOST_FIBERS: &str = include_str!("host_fibers.hpp");
 const HOST: &str = include_str!("host.hpp");
 const HOST_MAIN: &str = include_str!("host_main.hpp");
@@ -32,7 +36,7 @@ pub const HOST_OPTIONS: [&str; 8] =
 
 /// `body`, which [`crate::print::cuda`] printed, as a whole translation unit for NVRTC.
 pub fn device_source(body: &str) -> String {
-    [COMMON, DEVICE, LAUNCH, INDICES, DEVICE_MATH, DIVISION, POWERS, TRIGONOMETRY, body].concat()
+    [COMMON, DEVICE, HALVES, MATRICES, LAUNCH, INDICES, DEVICE_MATH, DIVISION, POWERS, TRIGONOMETRY, body].concat()
 }
 
 /// `body`, kernels that are nodes with their entries, as a translation unit, which may be linked with others.
@@ -48,7 +52,8 @@ pub fn linked_source(body: &str) -> String {
 /// `body`, which [`crate::print::cuda`] printed, as a whole program for a host C++ compiler. Its `main` takes the
 /// directory that holds the launch; `runtime` describes the files.
 pub fn host_source(body: &str) -> String {
-    [COMMON, HOST_FIBERS, HOST, LAUNCH, INDICES, POWERS, TRIGONOMETRY, body, HOST_MAIN].concat()
+    let libraries = [HOST_HALVES, HOST_MATRICES, LAUNCH, INDICES, POWERS, TRIGONOMETRY].concat();
+    [COMMON, HOST_FIBERS, HOST, &libraries, body, HOST_MAIN].concat()
 }
 
 #[cfg(test)]

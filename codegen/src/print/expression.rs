@@ -182,6 +182,8 @@ impl Printer<'_> {
             UnaryOp::Floor => "ww_floor",
             UnaryOp::Ceil => "ww_ceil",
             UnaryOp::RoundEven => "ww_round_even",
+            UnaryOp::ToF16 => "ww_to_f16",
+            UnaryOp::ToBF16 => "ww_to_bf16",
             UnaryOp::Bits => "ww_bits_of_f32",
             UnaryOp::OfBits => "ww_f32_of_bits",
         };

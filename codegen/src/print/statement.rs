@@ -177,7 +177,8 @@ impl Printer<'_> {
             Statement::AsyncCopy { array, index, space, source, width, exists } => {
                 let space = space_name(*space);
                 let (place, source) = (self.shared_address(*array, index, " + "), global_index(self.kernel, source));
-                let (exists, bytes) = (self.value(exists), 4 * width.elements());
+                let element = self.kernel.shared[*array].memory.bytes();
+                let (exists, bytes) = (self.value(exists), element * width.elements());
                 self.line(&format!("ww_async_copy_{space}<{bytes}>({place}, buffers, {source}, {exists});"));
             }
             Statement::Fetch { array, index, table, first, words } => {
@@ -194,6 +195,19 @@ impl Printer<'_> {
                     ShuffleMode::Broadcast(lane) => format!("ww_shuffle({value}, {lane}u)"),
                 };
                 self.assign(place, &call);
+            }
+            Statement::LoadMatrices { place, array, matrices, index, transposed } => {
+                let transposed = if *transposed { "_transposed" } else { "" };
+                let suffix = suffix(self.kernel.shared[*array].memory);
+                let (count, address) = (matrices.count(), self.shared_address(*array, index, ", "));
+                let target = self.registers(place);
+                self.line(&format!("ww_load_matrices{count}{transposed}_{suffix}({target}, {address});"));
+            }
+            Statement::MultiplyMatrices { place, factors, left, right, sums } => {
+                let values = left.iter().chain(right).chain(sums).map(|value| self.value(value));
+                let values = values.collect::<Vec<_>>().join(", ");
+                let (target, suffix) = (self.registers(place), suffix(factors.memory()));
+                self.line(&format!("ww_multiply_matrices_{suffix}({target}, {values});"));
             }
             Statement::For { variable, extent, unroll, body } => self.counted_loop(*variable, extent, *unroll, body),
             Statement::If { condition, then, otherwise } => self.branch(condition, then, otherwise),
@@ -275,13 +289,21 @@ impl Printer<'_> {
     fn load_as(&mut self, name: &str, suffix: &str, width: Width, place: &Place, address: &str) {
         match (width, place) {
             (Width::One, place) => self.assign(place, &format!("{name}{suffix}({address})")),
-            (Width::Two | Width::Four, Place::Element(array, first)) => {
+            (Width::Two | Width::Four | Width::Eight, Place::Element(array, first)) => {
                 let target = self.element(*array, first);
                 self.line(&format!("{name}{}{suffix}({target}, {address});", width.elements()));
             }
-            (Width::Two | Width::Four, Place::Local(_)) => {
+            (Width::Two | Width::Four | Width::Eight, Place::Local(_)) => {
                 unreachable!("accesses wider than one element take an array place")
             }
+        }
+    }
+
+    /// The address of the first register of a place.
+    fn registers(&self, place: &Place) -> String {
+        match place {
+            Place::Local(local) => format!("&{local}"),
+            Place::Element(array, first) => self.element(*array, first),
         }
     }
 

@@ -23,6 +23,8 @@ pub(super) fn element(memory: MemoryType) -> &'static str {
         MemoryType::I32 | MemoryType::U32 => "unsigned",
         MemoryType::I64 => "unsigned long long",
         MemoryType::F32 => "float",
+        MemoryType::F16 => "ww_f16",
+        MemoryType::BF16 => "ww_bf16",
     }
 }
 
@@ -38,5 +40,7 @@ pub(super) fn suffix(memory: MemoryType) -> &'static str {
         MemoryType::U32 => "u32",
         MemoryType::I64 => "i64",
         MemoryType::F32 => "f32",
+        MemoryType::F16 => "f16",
+        MemoryType::BF16 => "bf16",
     }
 }

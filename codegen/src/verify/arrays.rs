@@ -8,6 +8,9 @@ use crate::kernel_ir::{ArrayId, BinaryOp, Block, Constant, Expression, Function,
 use super::problem::{Problem, Report};
 
 pub(super) fn check(kernel: &Function, report: &mut Report<'_>) {
+    for (id, _) in kernel.arrays.iter().filter(|(_, array)| array.length == 0) {
+        report.add(&[], Problem::EmptyArray(id));
+    }
     let mut checker = Checker { kernel, path: Vec::new(), variables: HashMap::new(), guards: 0, report };
     checker.block(&kernel.body);
 }

@@ -75,6 +75,9 @@ pub enum Problem {
     /// A register array indexed by more than constants and variables of unrolled loops.
     #[error("the index of {0} is not made of constants and variables of unrolled loops")]
     DynamicIndex(ArrayId),
+    /// A register array without elements, which C++ does not have.
+    #[error("{0} has no elements")]
+    EmptyArray(ArrayId),
     /// A register array indexed out of its bounds.
     #[error("{array} is indexed from {lowest} to {highest}, its length is {length}")]
     ArrayBounds {

@@ -1,8 +1,10 @@
 //! Ids, types, widths, and which statement belongs into which body.
 
-use crate::kernel_ir::effects::{Control, Effects, Home, Order, Written};
+use crate::kernel_ir::effects::{Access, Control, Effects, Flaw, Home, Order, Written};
 use crate::kernel_ir::typing::{self, TypeError};
-use crate::kernel_ir::{Block, Body, Builtin, Expression, Function, LocalId, Place, Program, ScalarType, Statement};
+use crate::kernel_ir::{
+    Block, Body, Builtin, Expression, Function, LocalId, Place, Program, ScalarType, SharedId, Statement,
+};
 
 use super::problem::{Problem, Report};
 
@@ -84,11 +86,12 @@ impl Checker<'_, '_> {
         self.home(effects.home);
         let parts = statement.parts();
         let place = parts.place.and_then(|written| self.written(written));
-        for (array, element) in effects.accesses.iter().filter_map(|access| Some((access.shared()?, access.element))) {
+        for (array, access) in effects.accesses.iter().filter_map(|access| Some((access.shared()?, access))) {
             self.types(|types| {
                 let declared = types.declared(&types.kernel.shared, array).map(|array| array.memory.scalar_type());
-                types.same(declared, element);
+                types.same(declared, access.element);
             });
+            self.width(array, access);
         }
         for array in effects.arrays {
             self.types(|types| _ = types.declared(&types.kernel.arrays, *array));
@@ -111,6 +114,15 @@ impl Checker<'_, '_> {
             self.report(flaw.into());
         }
         self.position(effects);
+    }
+
+    /// Checks how many elements of a shared array are moved at once.
+    fn width(&mut self, array: SharedId, access: &Access) {
+        let Some(memory) = self.kernel.shared.get(array).map(|array| array.memory) else { return };
+        let bytes = memory.bytes() as usize * access.elements;
+        if !memory.is_moved_together(access.elements) || bytes < access.fewest_bytes as usize {
+            self.report(Flaw::Width(access.elements).into());
+        }
     }
 
     /// Checks what is written; its type.

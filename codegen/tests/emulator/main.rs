@@ -6,7 +6,10 @@ mod build;
 mod contraction;
 mod grid;
 mod indices;
+#[path = "../matrices/mod.rs"]
+mod matrices;
 mod memory;
+mod products;
 mod protocol;
 mod semantics;
 mod verifier;

@@ -175,7 +175,7 @@ fn divergence_is_reported() {
     let place = Place::Local(kernel.locals.push(ScalarType::I32));
     let shuffle = Statement::Shuffle { place, value: thread(), mode: ShuffleMode::Xor(1) };
     kernel.body = vec![when(less(thread(), int(7)), vec![shuffle])];
-    check(kernel, |fault| *fault == Fault::DivergentShuffle { active: 0x7f });
+    check(kernel, |fault| *fault == Fault::DivergentWarp { operation: "a shuffle", active: 0x7f });
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The kernel IR verifier, one violation at a time.
 
 use warpweave_codegen::kernel_ir::{
-    BinaryOp, Body, Builtin, CallOperands, ControlWord, Entry, Expression, Function, GlobalSpace, KernelId,
-    MemoryOrder, MemoryType, MixedEntries, Place, Program, RegisterArray, ScalarType, SharedId, ShuffleMode, Statement,
-    Table, UnaryOp, Width,
+    BinaryOp, Body, Builtin, CallOperands, Constant, ControlWord, Entry, Expression, Function, GlobalSpace, KernelId,
+    MemoryOrder, MemoryType, MixedEntries, Place, Program, RegisterArray, ScalarType, SharedArray, SharedId,
+    ShuffleMode, Statement, Table, UnaryOp, Width,
 };
 use warpweave_codegen::verify::{Flaw, Problem, Scope, verify};
 use warpweave_codegen::{nodes, persistent};
@@ -255,8 +255,22 @@ fn widths_and_ids_are_checked() {
     let mut other = Function::default();
     other.locals.push(ScalarType::F32);
     let unknown = other.locals.push(ScalarType::F32);
+    let halves = kernel.shared.push(SharedArray { memory: MemoryType::F16, length: 16 });
+    let copy = |width: Width| Statement::AsyncCopy {
+        array: halves,
+        index: int(0),
+        space: GlobalSpace::Arena,
+        source: int(0),
+        width,
+        exists: Expression::Constant(Constant::Bool(true)),
+    };
     kernel.body = vec![
         Statement::StoreGlobal { memory: MemoryType::F32, index: int(0), values: vec![Expression::f32(0.0); 3] },
+        Statement::StoreGlobal { memory: MemoryType::F32, index: int(0), values: vec![Expression::f32(0.0); 8] },
+        Statement::StoreGlobal { memory: MemoryType::BF16, index: int(0), values: vec![Expression::f32(0.0); 8] },
+        copy(Width::One),
+        copy(Width::Two),
+        copy(Width::Eight),
         Statement::LoadGlobal {
             place: Place::Local(local),
             space: GlobalSpace::Arena,
@@ -270,7 +284,9 @@ fn widths_and_ids_are_checked() {
     assert_eq!(
         problems(kernel),
         [
-            Problem::Flaw(Flaw::StoreWidth(3)),
+            Problem::Flaw(Flaw::Width(3)),
+            Problem::Flaw(Flaw::Width(8)),
+            Problem::Flaw(Flaw::Width(1)),
             Problem::WidePlace,
             Problem::UnknownId("v1".into()),
             Problem::Flaw(Flaw::ShuffleLane(32)),

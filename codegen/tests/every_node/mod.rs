@@ -3,15 +3,13 @@
 
 use warpweave_codegen::kernel_ir::{
     BinaryOp, Block, Builtin, CallOperands, CallWaits, Constant, ControlWord, Entry, Expression, Function, GlobalSpace,
-    LocalId, MemoryOrder, MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray, ShuffleMode,
-    SpecialRegister, Statement, Table, UnaryOp, Width,
+    Half, LocalId, Matrices, MemoryOrder, MemoryType, Place, Program, RegisterArray, ScalarType, SharedArray,
+    ShuffleMode, SpecialRegister, Statement, Table, UnaryOp, Width,
 };
 use warpweave_graph::arena::Arena;
 
 const THREADS: u32 = 128;
 const SCALARS: [ScalarType; 4] = [ScalarType::Bool, ScalarType::I32, ScalarType::I64, ScalarType::F32];
-const MEMORIES: [MemoryType; 6] =
-    [MemoryType::Bool, MemoryType::I8, MemoryType::U8, MemoryType::I32, MemoryType::I64, MemoryType::F32];
 
 /// The program.
 pub fn program() -> Program {
@@ -19,6 +17,7 @@ pub fn program() -> Program {
         expressions(),
         accesses(),
         copies(),
+        matrices(),
         control_flow(),
         own_waits(MemoryOrder::Relaxed),
         own_waits(MemoryOrder::Acquire),
@@ -168,6 +167,8 @@ fn expressions() -> Function {
         UnaryOp::Floor,
         UnaryOp::Ceil,
         UnaryOp::RoundEven,
+        UnaryOp::ToF16,
+        UnaryOp::ToBF16,
     ] {
         body.push(assign(single, Expression::Unary(op, Box::new(single.into()))));
     }
@@ -213,7 +214,7 @@ fn expressions() -> Function {
 
 fn accesses() -> Function {
     let mut kernel = Function::default();
-    for memory in MEMORIES {
+    for memory in MemoryType::ALL {
         let scalar = memory.scalar_type();
         let local = kernel.locals.push(scalar);
         let array = kernel.arrays.push(RegisterArray { scalar, length: 8 });
@@ -228,7 +229,11 @@ fn accesses() -> Function {
         let clear = |position| Statement::Assign { place: element(position), value: Expression::Constant(nothing) };
         kernel.body.extend((0..8).map(clear));
         let index = || Expression::i32(8);
-        for (place, width) in [(Place::Local(local), Width::One), (element(6), Width::Two), (element(0), Width::Four)] {
+        let mut places = vec![(Place::Local(local), Width::One), (element(6), Width::Two), (element(0), Width::Four)];
+        if memory.is_moved_together(8) {
+            places.push((element(0), Width::Eight));
+        }
+        for (place, width) in places {
             for space in [GlobalSpace::Arena, GlobalSpace::Weights] {
                 let place = place.clone();
                 kernel.body.push(Statement::LoadGlobal { place, space, memory, width, index: index() });
@@ -274,8 +279,15 @@ fn accesses() -> Function {
 
 fn copies() -> Function {
     let mut kernel = Function::default();
-    let array = kernel.shared.push(SharedArray { memory: MemoryType::F32, length: 20 });
-    for (width, exists) in [(Width::One, true), (Width::Two, false), (Width::Four, true)] {
+    let [singles, halves] =
+        [MemoryType::F32, MemoryType::F16].map(|memory| kernel.shared.push(SharedArray { memory, length: 20 }));
+    for (array, width, exists) in [
+        (singles, Width::One, true),
+        (singles, Width::Two, false),
+        (singles, Width::Four, true),
+        (halves, Width::Two, true),
+        (halves, Width::Eight, true),
+    ] {
         for space in [GlobalSpace::Arena, GlobalSpace::Weights] {
             let (index, source) = (Expression::i32(8), Expression::Tile);
             let exists = Expression::Constant(Constant::Bool(exists));
@@ -284,6 +296,43 @@ fn copies() -> Function {
         kernel.body.push(Statement::AsyncCommit);
     }
     kernel.body.extend([1, 0].map(|pending| Statement::AsyncWait { pending }));
+    kernel
+}
+
+fn matrices() -> Function {
+    let mut kernel = Function::default();
+    let word = kernel.locals.push(ScalarType::I32);
+    let words = kernel.arrays.push(RegisterArray { scalar: ScalarType::I32, length: 6 });
+    let sums = kernel.arrays.push(RegisterArray { scalar: ScalarType::F32, length: 6 });
+    let of = |array, elements: std::ops::Range<i32>| -> Vec<Expression> {
+        elements.map(|element| Expression::Element(array, Box::new(Expression::i32(element)))).collect()
+    };
+    for factors in Half::ALL {
+        let array = kernel.shared.push(SharedArray { memory: factors.memory(), length: 256 });
+        let lane = Expression::binary(BinaryOp::BitAnd, Expression::Builtin(Builtin::Thread), Expression::i32(31));
+        for matrices in Matrices::ALL {
+            for transposed in [false, true] {
+                let place = match matrices {
+                    Matrices::One => Place::Local(word),
+                    Matrices::Two => Place::Element(words, Expression::i32(4)),
+                    Matrices::Four => Place::Element(words, Expression::i32(0)),
+                };
+                let index = Expression::binary(BinaryOp::Multiply, lane.clone(), Expression::i32(8));
+                kernel.body.push(Statement::LoadMatrices { place, array, matrices, index, transposed });
+            }
+        }
+        for (place, old) in [(0, vec![Expression::f32(0.0); 4]), (2, of(sums, 0..4))] {
+            kernel.body.push(Statement::MultiplyMatrices {
+                place: Place::Element(sums, Expression::i32(place)),
+                factors,
+                left: of(words, 0..4),
+                right: vec![word.into(), Expression::Element(words, Box::new(Expression::i32(5)))],
+                sums: old,
+            });
+        }
+        let values = of(sums, 2..6);
+        kernel.body.push(Statement::StoreGlobal { memory: MemoryType::F32, index: Expression::Tile, values });
+    }
     kernel
 }
 

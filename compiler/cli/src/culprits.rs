@@ -114,6 +114,7 @@ fn of_build(error: &BuildError) -> Vec<Value> {
             | TimingsFileError::Foreign { path, .. },
         ) => vec![file(path)],
         BuildError::Tasks { name, .. } => vec![named("value", name)],
+        BuildError::TrainingPrecision(precision) => vec![named("precision", precision.name())],
         BuildError::NoCompiler(target)
         | BuildError::Registers { target, .. }
         | BuildError::Device(

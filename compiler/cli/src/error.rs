@@ -393,6 +393,7 @@ impl CliError {
                 BuildError::Registers { .. } => "registers",
                 BuildError::Tasks { .. } => "tasks",
                 BuildError::Timings(_) => "timings",
+                BuildError::TrainingPrecision(_) => "training-precision",
                 BuildError::Bundle(error) => error.code(),
             },
             Self::Open(OpenError::Bundle(error)) => error.code(),
@@ -448,7 +449,7 @@ impl CliError {
             Self::Open(OpenError::Session(SessionError::Bundle(BundleError::Target { wanted, .. })))
                 if wanted == "host" =>
             {
-                Some("or run what it holds: --device emulator, text or cuda:0")
+                Some("or run what it holds: --device emulator, text, machine-code or cuda:0")
             }
             Self::Open(OpenError::Bundle(BundleError::File { .. })) => Some("check the path and its permissions"),
             Self::Open(OpenError::NoCompiler(_)) => Some("run a bundle that was compiled for the device"),
@@ -517,7 +518,7 @@ fn build_exit(error: &BuildError) -> u8 {
         | BuildError::Registers { .. } => EXIT_CHECK,
         BuildError::NoCompiler(_) => EXIT_ENVIRONMENT,
         BuildError::Device(error) => device_exit(error),
-        BuildError::Timings(_) => EXIT_USAGE,
+        BuildError::Timings(_) | BuildError::TrainingPrecision(_) => EXIT_USAGE,
         BuildError::Bundle(error) => of_kind(error.kind()),
     }
 }

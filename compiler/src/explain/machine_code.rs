@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use warpweave_codegen::print::ENTRY_NAME;
 use warpweave_fusion::cost::gpu::GpuPrices;
-use warpweave_fusion::schedule::simulation::Jitter;
 use warpweave_fusion::schedule::simulation::plan::simulate_plan;
+use warpweave_fusion::schedule::simulation::{Jitter, Simulation};
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_plan::plan::backend::Backend;
-use warpweave_plan::plan::{ExecutionPlan, OperatorId, Segment};
+use warpweave_plan::plan::{ExecutionPlan, Instruction, OperatorId, Segment};
 use warpweave_plan::tables::{Binding, INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, STREAM_WORDS, Tables, node_name};
 use warpweave_runtime::bundle::TargetPlan;
 use warpweave_runtime::cubin::{CubinError, CubinInfo};
@@ -21,6 +21,7 @@ use warpweave_runtime::sass::simulate::Surroundings;
 use warpweave_runtime::sass::{Sass, SassError};
 
 use crate::compiler::CompiledCode;
+use crate::explain::code_fetches::{CodeFetches, kernel_bytes};
 use crate::prices::machine_model;
 
 /// Why machine code is not priced.
@@ -49,6 +50,8 @@ pub struct KernelPrice {
     pub operators: Vec<OperatorId>,
     /// Their rTasks.
     pub tasks: u64,
+    /// Units that run an rTask at the same time as one of that rOperator's does, the unit of that one included.
+    pub active: u64,
     /// What the search takes one rTask of that rOperator to cost, in microseconds.
     pub searched: f64,
     /// What its code costs.
@@ -80,14 +83,16 @@ pub struct PricedCode {
     pub searched: f64,
     /// Microseconds of the same schedule if rTasks take what their code costs, where every kernel has a price.
     pub priced: Option<f64>,
+    /// The code of its kernels, and what the busiest unit fetches of it.
+    pub fetches: CodeFetches,
 }
 
-/// The prices of a plan's kernels: of one rTask of each rOperator, in the middle of its grid.
+/// The prices of a plan's kernels: of one rTask of each rOperator, in the middle of its grid. Its data are in the second-level
+/// cache, whose bandwidth it shares with the units that run an rTask at the same time.
 pub fn price_kernels(
     plan: &TargetPlan,
     compiled: &CompiledCode,
     prices: &GpuPrices,
-    surroundings: Surroundings,
 ) -> Result<PricedCode, MachineCodeError> {
     let cubin = &compiled.code.cubin;
     let code = MachineCode::parse(Sass::of(cubin)?.listing())?;
@@ -101,22 +106,25 @@ pub fn price_kernels(
         threads: compiled.code.threads,
         entry: ENTRY_NAME,
         machine: &machine,
-        surroundings,
+        surroundings: Surroundings { cached: true, active: 1 },
     };
     let TargetPlan { plan: verified, bindings, .. } = plan;
-    let (priced, plan) = (price_operators(plan, &subject), verified.plan());
+    let searched = simulate_plan(verified.plan(), costs, Jitter::None);
+    let active = active_units(verified.plan(), &searched);
+    let (priced, plan) = (price_operators(plan, &subject, &active), verified.plan());
     let microseconds = |price: &Price| {
         price.as_ref().as_ref().ok().map(|price| price.cycles as f64 / arch.cycles_per_microsecond.value)
     };
     let mut kernels: BTreeMap<u32, KernelPrice> = BTreeMap::new();
     let mut longest: BTreeMap<u32, usize> = BTreeMap::new();
-    for ((id, operator), (price, runner, call)) in plan.operators().iter().zip(&priced) {
+    for ((id, operator), Priced { price, runner, call, active }) in plan.operators().iter().zip(&priced) {
         let kernel = bindings[id].kernel;
         let entry = kernels.entry(kernel).or_insert_with(|| KernelPrice {
             kernel,
             operator: id,
             operators: Vec::new(),
             tasks: 0,
+            active: *active,
             searched: f64::NEG_INFINITY,
             price: price.as_ref().clone(),
             priced: None,
@@ -136,20 +144,33 @@ pub fn price_kernels(
         if operator.task_microseconds > entry.searched || is_longer {
             *longest = *call;
             (entry.operator, entry.searched, entry.priced) = (id, operator.task_microseconds, own);
+            entry.active = *active;
             entry.price = price.as_ref().clone();
         }
     }
     for price in kernels.values_mut() {
-        let (_, runner, call) = priced[price.operator.index()];
+        let Priced { runner, call, active, .. } = priced[price.operator.index()];
+        let subject = beside(&subject, active);
         let Binding { kernel, operands, .. } = bindings[price.operator];
         let tile = plan.operators()[price.operator].tasks() / 2;
         let task = Task { kernel, operands, tile, runner, call: &[] };
         price.dispatch = if call > 1 { None } else { dispatch_cycles(&subject, task).ok().flatten() };
     }
-    let times: Option<Vec<f64>> = priced.iter().map(|(price, ..)| microseconds(price)).collect();
-    let searched = simulate_plan(plan, costs, Jitter::None).makespan;
+    let functions = kernels.iter().map(|(kernel, price)| {
+        let runner = priced[price.operator.index()].runner;
+        (*kernel, function_of(runner, *kernel))
+    });
+    let fetches = CodeFetches::of(&searched, bindings, &kernel_bytes(&code, &functions.collect()));
+    let times: Option<Vec<f64>> = priced.iter().map(|priced| microseconds(&priced.price)).collect();
     let priced = times.map(|times| simulate_plan(&with_times(plan, &times), costs, Jitter::None).makespan);
-    Ok(PricedCode { code, machine, kernels: kernels.into_values().collect(), searched, priced })
+    Ok(PricedCode {
+        code,
+        machine,
+        kernels: kernels.into_values().collect(),
+        searched: searched.makespan,
+        priced,
+        fetches,
+    })
 }
 
 /// A price that several rOperators may share.
@@ -159,9 +180,26 @@ type Price = Rc<Result<TaskPrice, PriceError>>;
 /// takes them to cost, and how many a call runs.
 type Kind = (u32, Runner, u32, u64, usize);
 
-/// The price of each rOperator of a plan, what runs it, and how many rTasks its call runs where these are several. Those of
-/// one kind have one price.
-fn price_operators(target: &TargetPlan, subject: &Subject<'_>) -> Vec<(Price, Runner, usize)> {
+/// The price of an rOperator.
+struct Priced {
+    /// Of one of its rTasks.
+    price: Price,
+    /// What runs it.
+    runner: Runner,
+    /// RTasks that its call runs, where these are several.
+    call: usize,
+    /// Units that run an rTask at the same time.
+    active: u64,
+}
+
+/// The subject beside so many units that load, its own included.
+fn beside<'a>(subject: &Subject<'a>, active: u64) -> Subject<'a> {
+    Subject { surroundings: Surroundings { active, ..subject.surroundings }, ..*subject }
+}
+
+/// The price of each rOperator of a plan, beside the units that are active meanwhile. Those of one kind have one price, beside
+/// the mean of theirs.
+fn price_operators(target: &TargetPlan, subject: &Subject<'_>, active: &[u64]) -> Vec<Priced> {
     let plan = target.plan.plan();
     let runners = plan.segments.iter().flat_map(|segment| {
         let runner = match segment.backend() {
@@ -170,18 +208,56 @@ fn price_operators(target: &TargetPlan, subject: &Subject<'_>) -> Vec<(Price, Ru
         };
         vec![runner; segment.operators().len()]
     });
-    let mut known: BTreeMap<Kind, Price> = BTreeMap::new();
     let operators = plan.operators();
     let calls = calls(&target.tables(), &target.bindings);
-    let each = operators.iter().zip(runners).map(|((id, operator), runner)| {
-        let Binding { kernel, operands, .. } = target.bindings[id];
-        let tile = operator.tasks() / 2;
-        let call = calls.get(&(operands, tile)).map_or(&[][..], |call| call);
-        let kind = (kernel, runner, operator.tasks(), operator.task_microseconds.to_bits(), call.len());
-        let task = Task { kernel, operands, tile, runner, call };
-        (Rc::clone(known.entry(kind).or_insert_with(|| Rc::new(price(subject, task)))), runner, call.len())
-    });
-    each.collect()
+    let tasks: Vec<(Kind, Task<'_>)> = operators
+        .iter()
+        .zip(runners)
+        .map(|((id, operator), runner)| {
+            let Binding { kernel, operands, .. } = target.bindings[id];
+            let tile = operator.tasks() / 2;
+            let call = calls.get(&(operands, tile)).map_or(&[][..], |call| call);
+            let kind = (kernel, runner, operator.tasks(), operator.task_microseconds.to_bits(), call.len());
+            (kind, Task { kernel, operands, tile, runner, call })
+        })
+        .collect();
+    let mut sums: BTreeMap<Kind, (u64, u64)> = BTreeMap::new();
+    for ((kind, _), active) in tasks.iter().zip(active) {
+        let (sum, count) = sums.entry(*kind).or_default();
+        (*sum, *count) = (*sum + active, *count + 1);
+    }
+    let mut known: BTreeMap<Kind, Price> = BTreeMap::new();
+    let of_task = |(kind, task): (Kind, Task<'_>)| {
+        let (sum, count) = sums[&kind];
+        let active = (sum + count / 2) / count;
+        let own = known.entry(kind).or_insert_with(|| Rc::new(price(&beside(subject, active), task)));
+        Priced { price: Rc::clone(own), runner: task.runner, call: task.call.len(), active }
+    };
+    tasks.into_iter().map(of_task).collect()
+}
+
+/// By rOperator of a plan, the units that run an rTask in the middle of that of its middle tile, its own included.
+fn active_units(plan: &ExecutionPlan, run: &Simulation) -> Vec<u64> {
+    let operators = plan.operators();
+    let mut middles = vec![0.0; operators.len()];
+    let (mut starts, mut ends) = (Vec::new(), Vec::new());
+    for event in run.units.iter().flatten() {
+        let Instruction::Run(task) = event.instruction else { continue };
+        let start = event.start + event.polled;
+        starts.push(start);
+        ends.push(event.end);
+        if task.tile == operators[task.operator].tasks() / 2 {
+            middles[task.operator.index()] = f64::midpoint(start, event.end);
+        }
+    }
+    starts.sort_by(f64::total_cmp);
+    ends.sort_by(f64::total_cmp);
+    let active = |middle: f64| {
+        let begun = starts.partition_point(|start| *start <= middle);
+        let ended = ends.partition_point(|end| *end <= middle);
+        begun.saturating_sub(ended).max(1) as u64
+    };
+    middles.into_iter().map(active).collect()
 }
 
 /// By first operand and tile of an rTask, the first operands of the rTasks that its call runs, where these are several.

@@ -1,6 +1,7 @@
 //! Why a model is compiled as it is: its partition, and its plan in time, on the cost model.
 
 mod clock;
+pub mod code_fetches;
 mod colours;
 mod comparison;
 pub mod machine_code;

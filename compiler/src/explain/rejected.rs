@@ -10,7 +10,6 @@ use warpweave_graph::TensorProgram;
 use warpweave_plan::body::signature::Signature;
 use warpweave_plan::kernel::ScheduleParams;
 use warpweave_runtime::bundle::BundleTarget;
-use warpweave_runtime::sass::simulate::Surroundings;
 use warpweave_runtime::target::Target;
 
 use crate::build::Build;
@@ -57,7 +56,6 @@ pub struct RejectedKernels {
 pub fn rejected(
     build: &Build,
     (target, compiler): (Target, &dyn DeviceCompiler),
-    surroundings: Surroundings,
     (count, seed): (usize, u64),
 ) -> Result<RejectedKernels, RejectedError> {
     let options = build.options(BundleTarget::Gpu(target)).map_err(BuildError::from)?;
@@ -76,7 +74,7 @@ pub fn rejected(
             continue;
         };
         let compiled = device_code(target, &kernel.kernels, compiler)?;
-        let priced = price_kernels(&kernel.plan, &compiled, &prices, surroundings)?;
+        let priced = price_kernels(&kernel.plan, &compiled, &prices)?;
         let operators = kernel.plan.plan.plan().operators();
         for price in priced.kernels {
             match price.priced {

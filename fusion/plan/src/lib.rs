@@ -11,5 +11,6 @@ pub mod shared_memory;
 pub mod streams;
 pub mod tables;
 pub mod template;
+pub mod tensor_core;
 pub mod text;
 pub mod verify;

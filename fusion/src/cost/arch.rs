@@ -6,7 +6,7 @@ use warpweave_graph::ElementType;
 use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::contraction::unit::ComputeUnit;
 
-use crate::cost::arithmetic::{Peak, Peaks, Rates};
+use crate::cost::arithmetic::{MatrixPeak, Peak, Peaks, Rates};
 
 /// Where a constant comes from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -43,7 +43,13 @@ pub(crate) const fn assumed<T: Copy>(value: T) -> Constant<T> {
 const fn simt(lanes: Constant<usize>, multiply_adds: Constant<f64>, operations: Constant<f64>) -> Peaks {
     Peaks {
         simt_single: Peak { lanes, multiply_adds_per_cycle: multiply_adds, operations_per_microsecond: operations },
+        mma: None,
     }
+}
+
+const fn with_mma(peaks: Peaks, multiply_adds: Constant<f64>, operations: Constant<f64>) -> Peaks {
+    let mma = MatrixPeak { multiply_adds_per_cycle: multiply_adds, operations_per_microsecond: operations };
+    Peaks { mma: Some(mma), ..peaks }
 }
 
 /// How much of a device a group has to itself.
@@ -164,7 +170,7 @@ impl GpuArch {
         Self {
             multiprocessors: datasheet(108),
             cycles_per_microsecond: datasheet(1410.0),
-            peaks: Self::v100().peaks.with_operations(datasheet(19.5e6)),
+            peaks: with_mma(Self::v100().peaks.with_operations(datasheet(19.5e6)), assumed(900.0), assumed(270.0e6)),
             memory_bytes_per_microsecond: datasheet(1.555e6),
             cache_bytes_per_microsecond: assumed(4.0e6),
             cache_bytes: datasheet(40 << 20),
@@ -201,7 +207,7 @@ impl GpuArch {
             memory_bytes_per_microsecond: datasheet(3.35e6),
             cache_bytes_per_microsecond: assumed(8.7e6),
             cache_bytes: datasheet(50 << 20),
-            peaks: simt(datasheet(128), assumed(116.0), assumed(60.5e6)),
+            peaks: with_mma(simt(datasheet(128), assumed(116.0), assumed(60.5e6)), assumed(1310.0), assumed(610.0e6)),
             load_latency_cycles: assumed(287.0),
             shared_latency_cycles: assumed(29.0),
             ..Self::h200()
@@ -212,7 +218,11 @@ impl GpuArch {
     pub fn h200() -> Self {
         Self {
             multiprocessors: datasheet(132),
-            peaks: simt(datasheet(128), measured(116.0), measured(60.5e6)),
+            peaks: with_mma(
+                simt(datasheet(128), measured(116.0), measured(60.5e6)),
+                measured(1310.0),
+                measured(610.0e6),
+            ),
             cycles_per_microsecond: datasheet(1980.0),
             memory_bytes_per_microsecond: measured(4.47e6),
             cache_bytes_per_microsecond: measured(8.7e6),
@@ -238,7 +248,7 @@ impl GpuArch {
         Self {
             multiprocessors: datasheet(multiprocessors),
             shared_bytes_per_block: datasheet(shared_bytes_per_block),
-            peaks: self.peaks.with_operations(scaled(self.peaks.simt_single.operations_per_microsecond)),
+            peaks: self.peaks.with_rates(scaled),
             cache_bytes_per_microsecond: scaled(self.cache_bytes_per_microsecond),
             ..self
         }
@@ -251,7 +261,7 @@ impl GpuArch {
         let scaled = |rate: Constant<f64>| if times == 1.0 { rate } else { assumed(rate.value * times) };
         Self {
             cycles_per_microsecond: datasheet(cycles_per_microsecond),
-            peaks: self.peaks.with_operations(scaled(self.peaks.simt_single.operations_per_microsecond)),
+            peaks: self.peaks.with_rates(scaled),
             cache_bytes_per_microsecond: scaled(self.cache_bytes_per_microsecond),
             ..self
         }
@@ -288,6 +298,9 @@ impl GpuArch {
             self.step_microseconds,
         ];
         let is_count = |count: &Constant<usize>| (1..1 << 40).contains(&count.value);
+        let of_mma = self.peaks.mma.iter();
+        let of_mma = of_mma.flat_map(|peak| [peak.multiply_adds_per_cycle, peak.operations_per_microsecond]);
+        let rates = rates.into_iter().chain(of_mma).collect::<Vec<_>>();
         counts.iter().all(is_count) && rates.iter().all(|rate| rate.value.is_finite() && rate.value > 0.0)
     }
 
@@ -307,7 +320,7 @@ impl GpuArch {
         let part = |all: Constant<f64>| Constant { value: all.value / parts as f64, ..all };
         Self {
             multiprocessors: Constant { value: (self.multiprocessors.value / parts).max(1), ..self.multiprocessors },
-            peaks: self.peaks.with_operations(part(self.peaks.simt_single.operations_per_microsecond)),
+            peaks: self.peaks.with_rates(part),
             memory_bytes_per_microsecond: part(self.memory_bytes_per_microsecond),
             cache_bytes_per_microsecond: part(self.cache_bytes_per_microsecond),
             ..*self
@@ -351,6 +364,13 @@ impl GpuArch {
             ("schedulers", self.schedulers.provenance),
             ("step_microseconds", self.step_microseconds.provenance),
         ];
-        constants.into_iter().filter(|(_, from)| *from == Provenance::Assumed).map(|(name, _)| name).collect()
+        let of_mma = self.peaks.mma.iter().flat_map(|peak| {
+            [
+                ("mma multiply_adds_per_cycle", peak.multiply_adds_per_cycle.provenance),
+                ("mma operations_per_microsecond", peak.operations_per_microsecond.provenance),
+            ]
+        });
+        let constants = constants.into_iter().chain(of_mma);
+        constants.filter(|(_, from)| *from == Provenance::Assumed).map(|(name, _)| name).collect()
     }
 }

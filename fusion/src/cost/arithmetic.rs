@@ -21,12 +21,24 @@ pub struct Peak {
     pub operations_per_microsecond: Constant<f64>,
 }
 
+/// What products of matrices on tensor cores reach, of halves summed in singles.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct MatrixPeak {
+    /// Multiply-adds a cycle and multiprocessor that kernels reach whose factors are in registers.
+    pub multiply_adds_per_cycle: Constant<f64>,
+    /// Operations a microsecond of the whole device, two a multiply-add.
+    pub operations_per_microsecond: Constant<f64>,
+}
+
 /// The peaks of a device. In files the fields of [`Peaks::simt_single`] stand beside the device's other constants.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Peaks {
     /// Singles on the lanes of a multiprocessor.
     #[serde(flatten)]
     pub simt_single: Peak,
+    /// Products of matrices; of no device before Ampere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mma: Option<MatrixPeak>,
 }
 
 impl Peaks {
@@ -36,11 +48,24 @@ impl Peaks {
         self
     }
 
+    /// The same of another number of multiprocessors or at another clock: `scaled` is what becomes of rates of the whole device.
+    pub(crate) fn with_rates(self, scaled: impl Fn(Constant<f64>) -> Constant<f64>) -> Self {
+        let mma = self
+            .mma
+            .map(|peak| MatrixPeak { operations_per_microsecond: scaled(peak.operations_per_microsecond), ..peak });
+        Self { mma, ..self.with_operations(scaled(self.simt_single.operations_per_microsecond)) }
+    }
+
     /// What a unit reaches that computes in a type. What is not computed in integers counts as singles.
     pub(crate) fn rates(&self, unit: ComputeUnit, compute: ElementType) -> Rates {
         match (unit, compute.is_integer()) {
             (ComputeUnit::Simt, false) => self.simt_single.rates(),
             (ComputeUnit::Simt, true) => self.simt_single.rates().limited(INTEGER_MULTIPLY_ADDS),
+            (ComputeUnit::Mma, _) => self.mma.map_or(self.simt_single.rates(), |peak| Rates {
+                multiply_adds_per_cycle: peak.multiply_adds_per_cycle.value,
+                operations_per_microsecond: peak.operations_per_microsecond.value,
+                ..self.simt_single.rates()
+            }),
         }
     }
 }

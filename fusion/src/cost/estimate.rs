@@ -28,14 +28,16 @@ use warpweave_plan::body::GroupBody;
 use warpweave_plan::template::contraction::operand_staging;
 use warpweave_plan::template::contraction::operand_staging::{Filling, stages_operands, without_staged_operands};
 use warpweave_plan::template::contraction::shape::ContractionShape;
+use warpweave_plan::template::contraction::unit::ComputeUnit;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::staged;
 
 /// Bytes of shared memory that are left to a program's entry.
 const ENTRY_BYTES: usize = 4 << 10;
 
-/// Points of the largest tile that a contraction's block may have: 8 × 12 a thread.
+/// Points of the largest tile that a contraction's block may have: 8 × 12 a thread, on tensor cores 8 × 16.
 const LARGEST_TILE: usize = 8 * 12 * 256;
+const LARGEST_MATRIX_TILE: usize = 8 * 16 * 256;
 
 /// Prices kernels for a device.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -245,7 +247,9 @@ impl EstimatedCost {
 /// Tiles of a body under the largest shape that a contraction may have.
 fn fewest_tiles(body: &GroupBody) -> usize {
     let points: usize = body.tile_extents().iter().product();
-    points.div_ceil(LARGEST_TILE)
+    let contraction = Contraction::of(body);
+    let on_tensor_cores = contraction.is_some_and(|own| ComputeUnit::Mma.multiplies(own.numerics()));
+    points.div_ceil(if on_tensor_cores { LARGEST_MATRIX_TILE } else { LARGEST_TILE })
 }
 
 /// Bytes that both rOperators of a split group move; the parts themselves stay in the second-level cache.

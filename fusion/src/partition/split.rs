@@ -57,7 +57,7 @@ pub fn split(body: &GroupBody, count: usize, parts: TensorId) -> Option<SplitBod
 }
 
 fn parts_of(body: &GroupBody, split: AxisId, count: usize, parts: TensorId) -> GroupBody {
-    let Stage { expr, sources, .. } = &body.stages[0];
+    let (expr, sources) = (&body.stages[0].expr.in_singles(), &body.stages[0].sources);
     let length = expr.axes[split].extent / count;
     let mut axes: Arena<AxisId, Axis> = Arena::new();
     let part = axes.push(Axis { extent: count, kind: AxisKind::Parallel });
@@ -78,7 +78,7 @@ fn parts_of(body: &GroupBody, split: AxisId, count: usize, parts: TensorId) -> G
 fn sum_of(body: &GroupBody, ty: &TensorType, parts: TensorId) -> GroupBody {
     let lead = &body.stages[0];
     let mut expr =
-        without_unused(&TensorExpr { body: Scalar::Literal(Literal::new(ty.element, 0.0)), ..lead.expr.clone() });
+        without_unused(&TensorExpr { body: Scalar::Literal(Literal::new(ty.element, 0.0)), ..lead.expr.in_singles() });
     let parallel: Vec<Axis> = expr.parallel().map(|axis| expr.axes[axis]).collect();
     expr.axes = parallel.into_iter().collect();
     let tile: Vec<Index> = expr.axes.ids().map(Index::axis).collect();

@@ -79,6 +79,7 @@ impl EstimatedCost {
             };
             shape.tiles(body, &contraction).into_iter().flat_map(of_tile).collect::<Vec<_>>()
         };
-        shapes.iter().flat_map(of_shape).collect()
+        let takes = |shape: &&ContractionShape| shape.unit.multiplies(contraction.numerics());
+        shapes.iter().filter(takes).flat_map(of_shape).collect()
     }
 }

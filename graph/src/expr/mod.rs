@@ -14,6 +14,7 @@ pub mod parts;
 mod read;
 pub mod region;
 pub mod scalar;
+mod singles;
 pub mod substitute;
 
 use std::collections::BTreeSet;
@@ -154,9 +155,9 @@ impl TensorExpr {
         self.body.element(&|read| self.read_element(read), self.element)
     }
 
-    /// The types of the computation: what is stored has the output's type, what is computed and accumulated the body's.
+    /// The types of the computation: what is stored has the output's type, what is computed and accumulated that of the body's values.
     pub fn numerics(&self) -> Numerics {
-        let compute = self.body_element();
+        let compute = self.body_element().compute();
         Numerics { storage: self.element, compute, accumulate: compute }
     }
 

@@ -6,6 +6,7 @@ mod builder;
 pub mod layout;
 mod names;
 pub mod passes;
+pub mod precision;
 pub mod skeleton;
 mod source;
 pub mod text;

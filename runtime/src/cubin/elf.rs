@@ -3,6 +3,7 @@
 use object::LittleEndian;
 use object::elf::{EM_CUDA, FileHeader64, SHT_SYMTAB, STT_FUNC};
 use object::read::elf::{FileHeader, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
+use warpweave_graph::legible::legible;
 
 use super::CubinError;
 
@@ -28,15 +29,17 @@ pub(super) struct Symbol {
     pub other: u8,
 }
 
-const ADDRESS_BYTES: usize = 8;
+const ADDRESS_BYTES: u64 = 8;
 const OUTSIDE: CubinError = CubinError::Damaged("it points outside itself");
+/// What the table of symbols is called.
+const SYMBOLS: &str = ".symtab";
 
 impl<'a> Elf<'a> {
     pub fn read(bytes: &'a [u8]) -> Result<Self, CubinError> {
         let not_elf = |_| CubinError::NotACubin("it is no 64-bit little-endian ELF file");
         let header = Header::parse(bytes).map_err(not_elf)?;
         header.endian().map_err(not_elf)?;
-        let sections = header.sections(LittleEndian, bytes).map_err(outside)?;
+        let sections = header.sections(LittleEndian, bytes).map_err(|_| OUTSIDE)?;
         Ok(Self { bytes, header, sections })
     }
 
@@ -60,33 +63,42 @@ impl<'a> Elf<'a> {
         let Some((_, section)) = self.sections.section_by_name(LittleEndian, name.as_bytes()) else {
             return Ok(None);
         };
-        let bytes = section.data(LittleEndian, self.bytes).map_err(outside)?;
+        let bytes =
+            section.data(LittleEndian, self.bytes).map_err(|_| CubinError::Section(legible(name).into_owned()))?;
         Ok(Some(Section { bytes, size: section.sh_size(LittleEndian) }))
     }
 
     /// The addresses that the loader puts into a section: the byte of each, and the symbol whose address it is.
     pub fn relocations(&self, section: &str) -> Result<Vec<(u32, String)>, CubinError> {
-        let table = format!(".rela{section}");
-        let Some((_, table)) = self.sections.section_by_name(LittleEndian, table.as_bytes()) else {
+        let name = format!(".rela{section}");
+        let Some((_, table)) = self.sections.section_by_name(LittleEndian, name.as_bytes()) else {
             return Ok(Vec::new());
         };
+        let outside = |_| CubinError::Section(name.clone());
         let Some((entries, _)) = table.rela(LittleEndian, self.bytes).map_err(outside)? else {
             return Ok(Vec::new());
         };
-        let size = self.section(section)?.map_or(0, |section| section.bytes.len());
+        let bytes = self.section(section)?.map_or(0, |section| section.bytes.len());
         let symbols = self.symbols()?;
         let relocation = |entry: &<Header as FileHeader>::Rela| {
-            let symbol = symbols.get(entry.r_sym(LittleEndian, false) as usize).ok_or(OUTSIDE)?;
-            let offset = usize::try_from(entry.r_offset(LittleEndian)).map_err(|_| OUTSIDE)?;
-            let is_inside = offset.checked_add(ADDRESS_BYTES).is_some_and(|end| end <= size);
-            let offset = u32::try_from(offset).ok().filter(|_| is_inside).ok_or(OUTSIDE)?;
-            Ok((offset, symbol.name.clone()))
+            let number = entry.r_sym(LittleEndian, false) as usize;
+            let symbol = symbols.get(number).ok_or_else(|| CubinError::Section(name.clone()))?;
+            let offset = entry.r_offset(LittleEndian);
+            let is_inside = offset.checked_add(ADDRESS_BYTES).is_some_and(|end| end <= bytes as u64);
+            match u32::try_from(offset) {
+                Ok(inside) if is_inside => Ok((inside, symbol.name.clone())),
+                _ => {
+                    let (section, symbol) = (section.to_owned(), legible(&symbol.name).into_owned());
+                    Err(CubinError::Relocation { section, symbol, offset, bytes })
+                }
+            }
         };
         entries.iter().map(relocation).collect()
     }
 
     /// The symbols in the order of their table.
     pub fn symbols(&self) -> Result<Vec<Symbol>, CubinError> {
+        let outside = |_| CubinError::Section(SYMBOLS.to_owned());
         let table: SymbolTable<'_, Header> =
             self.sections.symbols(LittleEndian, self.bytes, SHT_SYMTAB).map_err(outside)?;
         let symbol = |symbol: &<Header as FileHeader>::Sym| {
@@ -96,10 +108,6 @@ impl<'a> Elf<'a> {
         };
         table.iter().map(symbol).collect()
     }
-}
-
-fn outside(_: object::read::Error) -> CubinError {
-    OUTSIDE
 }
 
 #[cfg(test)]
@@ -136,7 +144,8 @@ mod tests {
     fn addresses_lie_in_their_section() {
         assert_eq!(addresses(8), Ok(vec![(8, "k0".to_owned())]));
         for byte in [9, 1 << 40, u64::MAX] {
-            assert_eq!(addresses(byte), Err(OUTSIDE), "byte {byte}");
+            let (section, symbol) = (".nv.constant3".to_owned(), "k0".to_owned());
+            assert_eq!(addresses(byte), Err(CubinError::Relocation { section, symbol, offset: byte, bytes: 16 }));
         }
     }
 }

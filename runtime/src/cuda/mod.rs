@@ -25,6 +25,10 @@ pub use clocks::{ClocksError, GpuClocks};
 pub use device::DeviceInfo;
 pub use driver::Driver;
 pub use error::CudaError;
+#[cfg(feature = "compile")]
+pub(crate) use launches::Addresses;
+#[cfg(feature = "compile")]
+pub(crate) use launches::{NodeArguments, StreamArguments};
 pub use memory::ResidentContext;
 pub use probes::{EmptyBlocks, EmptyKernels, NodeKind};
 pub use session::{CudaOptions, CudaSession};

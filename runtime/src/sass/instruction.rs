@@ -53,11 +53,16 @@ impl Code {
         let name = words.next().ok_or_else(line)?;
         let names: Vec<&str> = words.collect();
         let operands = operands.split(',').map(str::trim).filter(|operand| !operand.is_empty());
-        let operands: Vec<Operand> = operands.flat_map(split_spaces).map(Operand::parse).collect::<Result<_, _>>()?;
+        let mut operands: Vec<Operand> =
+            operands.flat_map(split_spaces).map(Operand::parse).collect::<Result<_, _>>()?;
+        let (operation, modifiers) = (Operation::parse(name)?, modifiers(name, &names)?);
+        if operation == Operation::Atomg && modifiers.contains(&Modifier::E) && !rest.contains(".U32") {
+            operands.iter_mut().for_each(widen);
+        }
         Ok(Self {
             guard,
-            operation: Operation::parse(name)?,
-            modifiers: modifiers(name, &names)?,
+            operation,
+            modifiers,
             operands,
             target: None,
             immediate: (encoding[0] >> 32) as u32,
@@ -103,6 +108,13 @@ impl Code {
                 _ => None,
             },
         )
+    }
+}
+
+/// Makes 64 bits of an address's base. Of atomic operations with a result the listing does not say it.
+fn widen(operand: &mut Operand) {
+    if let Operand::Memory(address) = operand {
+        address.wide = true;
     }
 }
 

@@ -30,9 +30,16 @@ const fn figure(value: u64, source: Source) -> Figure {
     Figure { value, source }
 }
 
+/// Bytes of a row of a factor along the reduction of `mma.sync` m16n8k16 in 16 bits. Products of other shapes and types take
+/// time in proportion: the H100 white paper has half the rate for TF32 and twice that for 8 bits, and one rate for sums in 16
+/// and 32 bits. Those were not measured.
+pub const TENSOR_BYTES: u64 = 32;
+
 /// A streaming multiprocessor. Rates are cycles that an instruction of a warp keeps a pipe of one scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MachineModel {
+    /// Multiprocessors of the device.
+    pub multiprocessors: Figure,
     /// Warp schedulers, each with pipes of its own.
     pub schedulers: Figure,
     /// Cycles of a half of the pipe for singles; there are two, and integer multiplication has one of them.
@@ -45,7 +52,7 @@ pub struct MachineModel {
     pub special_cycles: Figure,
     /// Cycles of the uniform pipe.
     pub uniform_cycles: Figure,
-    /// Cycles of the pipe for matrix products.
+    /// Cycles of the pipe for matrix products, for an instruction whose factors have [`TENSOR_BYTES`] along the reduction.
     pub tensor_cycles: Figure,
     /// Cycles of the port to constant memory and special registers.
     pub constant_cycles: Figure,
@@ -106,6 +113,7 @@ impl MachineModel {
         const LOADS: Source = Measured("pointer chase on an H200");
         const PULLS: Source = Measured("bandwidth of one persistent block a multiprocessor on an H200");
         Self {
+            multiprocessors: figure(132, Documented("attributes of an H200")),
             schedulers: figure(4, Documented("H100 white paper")),
             fma_half_cycles: figure(2, GUIDE),
             alu_cycles: figure(2, GUIDE),
@@ -154,6 +162,13 @@ impl MachineModel {
             Pipe::Constant => self.constant_cycles.value,
             Pipe::Memory | Pipe::Control => 1,
         }
+    }
+
+    /// Bytes a cycle that each of `active` multiprocessors has from the second-level cache while all of them load: an equal
+    /// share of what all together have, and no more than one alone has.
+    pub fn second_level_bytes(&self, active: u64) -> f64 {
+        let all = (self.second_level_bytes_shared.value * self.multiprocessors.value) as f64;
+        (all / active.clamp(1, self.multiprocessors.value) as f64).min(self.second_level_bytes_alone.value as f64)
     }
 
     /// Cycles from a store until a reader elsewhere sees it, beyond the successful poll. They are half a round trip to

@@ -3,14 +3,17 @@
 pub mod control;
 pub mod error;
 pub mod evaluate;
+pub mod execute;
 pub mod instruction;
 pub mod machine;
 pub mod operand;
 pub mod operation;
+pub mod parts;
 pub mod price;
 pub mod program;
 pub mod simulate;
 pub mod trace;
+pub mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

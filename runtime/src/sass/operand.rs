@@ -166,6 +166,8 @@ fn named(core: &str, mut adjustment: Adjustment, negated: bool) -> Option<Operan
             "B1" => adjustment.part = Some(Part::Byte(1)),
             "B2" => adjustment.part = Some(Part::Byte(2)),
             "B3" => adjustment.part = Some(Part::Byte(3)),
+            // A single where others are pairs of halves.
+            "F32" => return None,
             _ => {}
         }
     }

@@ -68,7 +68,7 @@ operations! {
     Ffma "FFMA" Fma, Fadd "FADD" Fma, Fmul "FMUL" Fma, Hfma2 "HFMA2" Fma, Hadd2 "HADD2" Fma, Hmul2 "HMUL2" Fma,
     Imad "IMAD" FmaHeavy, IntegerDot "IDP" FmaHeavy,
     Iadd3 "IADD3" Alu, Viadd "VIADD" Alu, Lea "LEA" Alu, Lop3 "LOP3" Alu, Shf "SHF" Alu, Isetp "ISETP" Alu,
-    Iabs "IABS" Alu, Imnmx "IMNMX" Alu, Vimnmx "VIMNMX" Alu, Viaddmnmx "VIADDMNMX" Alu, Mov "MOV" Alu, Prmt "PRMT" Alu, Sel "SEL" Alu,
+    Iabs "IABS" Alu, Imnmx "IMNMX" Alu, Vimnmx "VIMNMX" Alu, Viaddmnmx "VIADDMNMX" Alu, Vimnmx3 "VIMNMX3" Alu, Mov "MOV" Alu, Prmt "PRMT" Alu, Sel "SEL" Alu,
     Plop3 "PLOP3" Alu, Fsel "FSEL" Alu, Fsetp "FSETP" Alu, Fset "FSET" Alu, Fmnmx "FMNMX" Alu, Fchk "FCHK" Special,
     Fswzadd "FSWZADD" Alu, I2fp "I2FP" Alu, P2r "P2R" Alu, R2p "R2P" Alu, Vote "VOTE" Alu, Cs2r "CS2R" Alu,
     Sgxt "SGXT" Alu, Bmsk "BMSK" Alu, F2fp "F2FP" Alu, Lepc "LEPC" Alu, Hset2 "HSET2" Alu, Hsetp2 "HSETP2" Alu,
@@ -86,11 +86,12 @@ operations! {
     Ldgsts "LDGSTS" Memory, Ldgdepbar "LDGDEPBAR" Memory, Shfl "SHFL" Memory, Atomg "ATOMG" Memory, Redg "REDG" Memory,
     Red "RED" Memory, Atoms "ATOMS" Memory, Membar "MEMBAR" Memory, Errbar "ERRBAR" Memory, Cctl "CCTL" Memory,
     Fence "FENCE" Memory, Cgaerrbar "CGAERRBAR" Memory, Ldsm "LDSM" Memory,
+    Ublkpf "UBLKPF" Memory,
     Bra "BRA" Control, Brx "BRX" Control, Jmp "JMP" Control, Call "CALL" Control, Ret "RET" Control, Exit "EXIT" Control,
     Bssy "BSSY" Control, Bsync "BSYNC" Control, Break "BREAK" Control, Bmov "BMOV" Control, Warpsync "WARPSYNC" Control,
     Nop "NOP" Control, Yield "YIELD" Control, Depbar "DEPBAR" Control, Bar "BAR" Control, Nanosleep "NANOSLEEP" Control,
     Acqbulk "ACQBULK" Control, Preexit "PREEXIT" Control, Bpt "BPT" Control, Endcollective "ENDCOLLECTIVE" Control, Elect "ELECT" Control,
-    Hmma "HMMA" Tensor,
+    Hmma "HMMA" Tensor, Imma "IMMA" Tensor,
 }
 
 macro_rules! modifiers {
@@ -118,7 +119,7 @@ modifiers! {
     Ex "EX", Eq "EQ", Ne "NE", Lt "LT", Le "LE", Gt "GT", Ge "GE", Equ "EQU", Neu "NEU", Ltu "LTU", Leu "LEU",
     Gtu "GTU", Geu "GEU", Num "NUM", Nan "NAN", Never "F", Always "T",
     Ftz "FTZ", Sat "SAT", Rn "RN", Rm "RM", Rp "RP", Rz "RZ", Trunc "TRUNC", Floor "FLOOR", Ceil "CEIL", Ntz "NTZ",
-    F32 "F32", F16 "F16", F64 "F64", Bf16 "BF16", Bf16V2 "BF16_V2", PackAb "PACK_AB", Mma "MMA",
+    F32 "F32", F16 "F16", F64 "F64", Bf16 "BF16", Bf16V2 "BF16_V2", PackAb "PACK_AB", PackB "PACK_B", Tf32 "TF32", Mma "MMA",
     E "E", Bits64 "64", Bits128 "128", Bits32 "32", Constant "CONSTANT", Strong "STRONG", Gpu "GPU", Sys "SYS", Sm "SM", Cta "CTA",
     NoAllocate "NA", EvictFirst "EF", EvictLast "EL", EvictNormal "EN", Lu "LU", Weak "WEAK", Bypass "BYPASS",
     Access "ACCESS", Ltc64 "LTC64B", Ltc128 "LTC128B", Ltc256 "LTC256B", Zfill "ZFILL",
@@ -127,10 +128,10 @@ modifiers! {
     Down "DOWN", Invalidate "IVALL", Add "ADD", Min "MIN", Max "MAX", Exch "EXCH", Cas "CAS", Inc "INC", Dec "DEC", Sc "SC",
     Rcp "RCP", Ex2 "EX2", Lg2 "LG2", Rsq "RSQ", Sqrt "SQRT", Sin "SIN", Cos "COS", Tanh "TANH", Rcp64h "RCP64H",
     Rsq64h "RSQ64H", Uniform "U", Conv "CONV", Relu "RELU", Tid "TID", Shift "SH", Collective "COLLECTIVE", Diverged "DIV", Wait "WAIT", Pdl "PDL",
-    Shape16816 "16816", Shape1688 "1688", M88 "M88", Four "4", Two "2", Sixteen "16", Mt88 "MT88", Pand "PAND", View "VIEW",
-    Async "ASYNC",
+    Shape16816 "16816", Shape16832 "16832", Shape1688 "1688", Shape1684 "1684", M88 "M88", Four "4", Two "2", Sixteen "16", Mt88 "MT88", Pand "PAND", View "VIEW",
+    Async "ASYNC", Dot4 "4A", Sum "SUM", Boolean "BF", Divide "DIVIDE", Trap "TRAP",
     Unpack "UNPACK_B", Merge "MERGE_C",
-    Cluster "CLUSTER", H0 "H0", H1 "H1", H0H0 "H0_H0", H1H1 "H1_H1", Rev "REV",
+    Cluster "CLUSTER", L2 "L2", H0 "H0", H1 "H1", H0H0 "H0_H0", H1H1 "H1_H1", Rev "REV", XorSign "XORSIGN",
 }
 
 /// The modifiers of one instruction.

@@ -10,6 +10,9 @@ use super::operation::Operation;
 /// Bytes of an instruction.
 pub const INSTRUCTION_BYTES: u64 = 16;
 
+/// The address of the first instruction. It has an upper half, as addresses on a device do.
+pub const CODE_BASE: u64 = 0x7f << 32;
+
 /// A function: a run of instructions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Function {
@@ -91,7 +94,7 @@ impl MachineCode {
             for operand in 0..self.code[place].operands.len() {
                 if let Operand::CodeAddress(label, upper) = &self.code[place].operands[operand] {
                     let target = self.place(label).ok_or_else(|| CodeError::Label(label.clone()))?;
-                    let address = target as u64 * INSTRUCTION_BYTES;
+                    let address = CODE_BASE + target as u64 * INSTRUCTION_BYTES;
                     let half = if *upper { address >> 32 } else { address & u64::from(u32::MAX) };
                     self.code[place].operands[operand] = Operand::Integer(half as i64);
                 }

@@ -8,6 +8,7 @@ use warpweave_codegen::emulate::{Device as Emulated, LaunchOptions};
 use warpweave_codegen::kernel_ir::Program;
 use warpweave_graph::Tensor;
 use warpweave_plan::plan::ExecutionPlan;
+use warpweave_plan::tensor_core::sum::TensorCore;
 
 use super::check_records;
 use super::error::SessionError;
@@ -23,6 +24,8 @@ pub struct EmulatorOptions {
     pub interleavings: u64,
     /// The seed of the first; the others follow.
     pub seed: u64,
+    /// Whose sums products of matrices have.
+    pub tensor_core: TensorCore,
 }
 
 /// A program on the emulator.
@@ -79,7 +82,8 @@ impl Session for EmulatorSession {
             write_inputs(memory, inputs, device.arena_mut());
             states::write(memory, &self.states, device.arena_mut());
             device.arena_mut()[records.clone()].fill(0);
-            let report = device.launch(&initialised, &LaunchOptions::seeded(seed));
+            let options = LaunchOptions { tensor_core: self.options.tensor_core, ..LaunchOptions::seeded(seed) };
+            let report = device.launch(&initialised, &options);
             if !report.is_clean() {
                 self.epoch = 1;
                 return Err(SessionError::Violations { seed, report: report.to_string().trim_end().to_owned() });

@@ -61,6 +61,10 @@ pub enum SessionError {
     #[cfg(feature = "compile")]
     #[error(transparent)]
     Text(#[from] crate::text::TextError),
+    /// The machine code cannot be executed, or does what it must not.
+    #[cfg(feature = "compile")]
+    #[error(transparent)]
+    MachineCode(#[from] crate::sass::execute::failure::MachineCodeError),
     /// An element is no index of the dimension that it indexes.
     #[error(transparent)]
     Index(#[from] IndexError),
@@ -117,6 +121,8 @@ impl SessionError {
             Self::OrderDependent { .. } => "emulator-order",
             #[cfg(feature = "compile")]
             Self::Text(_) => "text",
+            #[cfg(feature = "compile")]
+            Self::MachineCode(_) => "machine-code",
             Self::Index(_) => "index",
             Self::Cuda(_) => "cuda",
             Self::Host(_) => "host",
@@ -141,6 +147,19 @@ impl SessionError {
                     TextError::NoCompiler { .. } | TextError::Files(_) => FailureKind::Environment,
                     TextError::Wait(_) | TextError::TimeLimit { .. } => FailureKind::TimeOut,
                     TextError::Compile { .. } | TextError::Run { .. } => FailureKind::Check,
+                }
+            }
+            #[cfg(feature = "compile")]
+            Self::MachineCode(error) => {
+                use crate::sass::SassError;
+                use crate::sass::execute::failure::MachineCodeError;
+                use crate::sass::execute::image::LoadError;
+                match error {
+                    MachineCodeError::Load(LoadError::Sass(SassError::NotFound(_) | SassError::Files(_))) => {
+                        FailureKind::Environment
+                    }
+                    MachineCodeError::Load(_) | MachineCodeError::Launch(_) => FailureKind::Check,
+                    MachineCodeError::Wait(_) => FailureKind::TimeOut,
                 }
             }
             Self::Index(_) => FailureKind::Index,

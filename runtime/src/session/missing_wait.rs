@@ -1,10 +1,11 @@
-//! What becomes of values where a plan lacks one of its waits, shown by the emulator.
+//! What becomes of values where a plan lacks one of its waits, shown by the emulator or by machine code.
 //!
 //! Run is what leads to the two rTasks that the wait kept apart, once with and once without it. Without it the unit of
 //! the rTask that should come first runs only while no other can. An access that nothing orders gets what memory holds,
 //! as on a device.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use warpweave_codegen::emulate::report::LaunchReport;
 use warpweave_codegen::emulate::{Device, LaunchOptions, UnorderedValue};
@@ -16,13 +17,19 @@ use warpweave_plan::region::{Region, writes};
 use warpweave_plan::streams::polls::Polls;
 use warpweave_plan::streams::waits;
 use warpweave_plan::streams::waits::PlannedWait;
-use warpweave_plan::tables;
+use warpweave_plan::tables::{self, Tables};
 
+use super::Session;
 use super::error::SessionError;
 use super::exchange::{check_inputs, input_types, place, write_inputs};
-use super::kernels::Kernels;
+use super::kernels::{Kernels, load};
+use super::machine_code::{MachineCodeOptions, MachineCodeSession};
+use super::open::OpenOptions;
+use crate::bundle::{DeviceCode, TargetPlan};
+use crate::sass::execute::failure::MachineCodeError;
+use crate::sass::execute::grid::ExecuteOptions;
 
-/// What the emulator saw.
+/// What is seen without the wait.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Corruption {
     /// rTasks that were run: the two, and all that happens before them.
@@ -31,8 +38,10 @@ pub struct Corruption {
     pub first: RTask,
     /// Its unit, which was held back.
     pub held_back: usize,
-    /// What the emulator reports without the wait.
-    pub report: LaunchReport,
+    /// Violations that the emulator counts, or the one fault that ends a launch of machine code.
+    pub violations: u64,
+    /// The first of them.
+    pub example: Option<String>,
     /// What the two rTasks write, where some of it is wrong.
     pub tiles: Vec<CorruptTile>,
 }
@@ -63,6 +72,51 @@ pub struct WrongElement {
     pub right: f64,
 }
 
+/// Two rTasks that nothing orders without a wait, and what leads to them.
+struct Race {
+    /// Those and what leads to them, with the wait.
+    whole: PersistentSegment,
+    /// The same without it.
+    lacking: PersistentSegment,
+    tasks: [RTask; 2],
+    first: RTask,
+    held_back: usize,
+}
+
+impl Race {
+    fn of(plan: &ExecutionPlan, wait: PlannedWait, conflict: (RTask, RTask)) -> Result<Self, SessionError> {
+        let Some(segment) = plan.only_persistent() else {
+            return Err(SessionError::Internal("the plan is not one persistent program".to_owned()));
+        };
+        let polls = Polls::of(segment, &plan.memory);
+        let whole = waits::leading_to(segment, &polls, &[conflict.0, conflict.1]);
+        let before_one = waits::leading_to(segment, &polls, &[conflict.0]);
+        let first = if unit_of(&before_one, conflict.1).is_some() { conflict.1 } else { conflict.0 };
+        let held_back = unit_of(&whole, first);
+        let held_back = held_back.ok_or_else(|| SessionError::Internal("an rTask does not run".to_owned()))?;
+        let mut lacking = whole.clone();
+        lacking.streams[wait.unit].remove(wait.position);
+        Ok(Self { whole, lacking, tasks: [conflict.0, conflict.1], first, held_back })
+    }
+
+    /// What differs in the arenas that the launches with and without the wait leave.
+    fn corruption(
+        &self,
+        memory: &MemoryPlan,
+        [right, found]: [&[u8]; 2],
+        (violations, example): (u64, Option<String>),
+    ) -> Corruption {
+        let mut tiles = Vec::new();
+        for task in self.tasks {
+            let regions = writes(&self.whole.operators[task.operator], memory, task);
+            tiles.extend(regions.iter().filter_map(|region| corrupt_tile(memory, task, region, found, right)));
+        }
+        let is_run = |instruction: &&Instruction| matches!(instruction, Instruction::Run(_));
+        let tasks = self.whole.streams.iter().flatten().filter(is_run).count();
+        Corruption { tasks, first: self.first, held_back: self.held_back, violations, example, tiles }
+    }
+}
+
 /// Emulates the plan of `kernels` with and without a wait, as far as two rTasks that are not ordered without it.
 pub fn corruption(
     kernels: &Kernels,
@@ -73,39 +127,82 @@ pub fn corruption(
     seed: u64,
 ) -> Result<Corruption, SessionError> {
     let plan = kernels.plan.plan.plan();
-    let Some(segment) = plan.only_persistent() else {
-        return Err(SessionError::Internal("the plan is not one persistent program".to_owned()));
-    };
     let memory = &plan.memory;
     check_inputs(input_types(memory), inputs)?;
-    let polls = Polls::of(segment, memory);
-    let part = waits::leading_to(segment, &polls, &[conflict.0, conflict.1]);
-    let before_one = waits::leading_to(segment, &polls, &[conflict.0]);
-    let first = if unit_of(&before_one, conflict.1).is_some() { conflict.1 } else { conflict.0 };
-    let held_back = unit_of(&part, first).ok_or_else(|| SessionError::Internal("an rTask does not run".to_owned()))?;
-
+    let race = Race::of(plan, wait, conflict)?;
     let launch = Launch { kernels, weights, inputs, memory };
-    let (report, right) = launch.run(&part, &LaunchOptions::seeded(seed))?;
+    let (report, right) = launch.run(&race.whole, &LaunchOptions::seeded(seed))?;
     if !report.is_clean() {
         return Err(SessionError::Violations { seed, report: report.to_string().trim_end().to_owned() });
     }
-    let mut lacking = part.clone();
-    lacking.streams[wait.unit].remove(wait.position);
     let options = LaunchOptions {
         unordered: UnorderedValue::Found,
-        starved: Some(held_back as u32),
+        starved: Some(race.held_back as u32),
         ..LaunchOptions::seeded(seed)
     };
-    let (report, found) = launch.run(&lacking, &options)?;
+    let (report, found) = launch.run(&race.lacking, &options)?;
+    let example = report.violations.first().map(ToString::to_string);
+    Ok(race.corruption(memory, [&right, &found], (report.total, example)))
+}
 
-    let mut tiles = Vec::new();
-    for task in [conflict.0, conflict.1] {
-        let regions = writes(&segment.operators[task.operator], memory, task);
-        tiles.extend(regions.iter().filter_map(|region| corrupt_tile(memory, task, region, &found, &right)));
+/// Interleavings of machine code that are tried, the last ones with weak memory.
+const INTERLEAVINGS: u64 = 8;
+
+/// Executes machine code that follows a plan with and without a wait, as [`corruption`] emulates kernels. Tried are one
+/// launch with the memory of this machine and some with weak memory, until one shows something.
+pub fn machine_code_corruption(
+    code: &DeviceCode,
+    plan: &TargetPlan,
+    weights: &Arc<[u8]>,
+    inputs: &[Tensor],
+    wait: PlannedWait,
+    conflict: (RTask, RTask),
+    seed: u64,
+) -> Result<Corruption, SessionError> {
+    let memory = &plan.plan.plan().memory;
+    let race = Race::of(plan.plan.plan(), wait, conflict)?;
+    let starved = Some(race.held_back as u32);
+    let arena_after = |session: &mut MachineCodeSession| {
+        let [arena, ..] = session.left_in_memory();
+        arena
+    };
+    let open = |segment: &PersistentSegment, execute: ExecuteOptions| {
+        let image = load(code)?;
+        let wait_limit = OpenOptions::default().wait_limit;
+        let options = MachineCodeOptions { execute, interleavings: 1, seed, wait_limit };
+        let mut session = MachineCodeSession::new(image, code, plan.clone(), weights, options)?;
+        session.set_streams(&tables_of(segment, plan));
+        Ok::<MachineCodeSession, SessionError>(session)
+    };
+    let mut session = open(&race.whole, ExecuteOptions::default())?;
+    session.run(inputs)?;
+    let right = arena_after(&mut session);
+    let mut session = open(&race.lacking, ExecuteOptions::default())?;
+    let mut shown = None;
+    for interleaving in 0..INTERLEAVINGS {
+        let weak = interleaving.checked_sub(1).map(|number| seed.wrapping_add(number));
+        session.set_execution(ExecuteOptions { starved, weak, ..ExecuteOptions::default() });
+        let (found, fault) = match session.run(inputs) {
+            Ok(_) => (arena_after(&mut session), None),
+            // Behind a fault memory is half written.
+            Err(SessionError::MachineCode(MachineCodeError::Launch(fault))) => (right.clone(), Some(fault.to_string())),
+            Err(error) => (right.clone(), Some(error.to_string())),
+        };
+        let corruption = race.corruption(memory, [&right, &found], (fault.is_some().into(), fault));
+        let shows = corruption.violations > 0 || !corruption.tiles.is_empty();
+        shown = Some(corruption);
+        if shows {
+            break;
+        }
     }
-    let is_run = |instruction: &&Instruction| matches!(instruction, Instruction::Run(_));
-    let tasks = part.streams.iter().flatten().filter(is_run).count();
-    Ok(Corruption { tasks, first, held_back, report, tiles })
+    shown.ok_or_else(|| SessionError::Internal("no interleaving was tried".to_owned()))
+}
+
+/// The tables of some of a plan's rTasks.
+fn tables_of(segment: &PersistentSegment, plan: &TargetPlan) -> Tables {
+    let segments = vec![Segment::Persistent(segment.clone())];
+    let part = ExecutionPlan { segments, memory: MemoryPlan::default() };
+    tables::encode(&part, &plan.bindings, plan.operands.clone())
 }
 
 /// The unit that runs an rTask, if one does.
@@ -129,15 +226,14 @@ impl Launch<'_> {
     ) -> Result<(LaunchReport, Vec<u8>), SessionError> {
         let Self { kernels, weights, inputs, memory } = self;
         let (arena, counters) = (memory.arena_bytes as usize, segment.counters.len());
-        let segments = vec![Segment::Persistent(segment.clone())];
-        let plan = ExecutionPlan { segments, memory: MemoryPlan::default() };
-        let tables = tables::encode(&plan, &kernels.plan.bindings, kernels.plan.operands.clone());
+        let tables = tables_of(segment, &kernels.plan);
         let mut device = Device::new(&kernels.program, &tables, weights, arena, counters)
             .map_err(|error| SessionError::Internal(error.to_string()))?;
         device.restart(1);
         write_inputs(memory, inputs, device.arena_mut());
         let initialised: Vec<Range<usize>> = memory.live_in().map(|tensor| place(memory, tensor)).collect();
-        let report = device.launch(&initialised, options);
+        let report =
+            device.launch(&initialised, &LaunchOptions { tensor_core: kernels.target.tensor_core(), ..*options });
         Ok((report, device.arena().to_vec()))
     }
 }

@@ -15,6 +15,8 @@ pub(crate) mod states;
 #[cfg(feature = "compile")]
 mod emulator;
 #[cfg(feature = "compile")]
+pub mod machine_code;
+#[cfg(feature = "compile")]
 pub mod missing_wait;
 #[cfg(feature = "compile")]
 mod text;
@@ -35,7 +37,7 @@ pub use exchange::{pack_program, pack_weights};
 pub(crate) use index_error::check_records;
 pub use index_error::{IndexError, IndexTensor};
 #[cfg(feature = "compile")]
-pub use kernels::{DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Kernels, open_kernels};
+pub use kernels::{DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Kernels, open_kernels, open_machine_code};
 pub use named::{NamedSession, TensorNames};
 pub use open::{OpenOptions, open_bundle};
 pub use reference::ReferenceSession;
@@ -134,6 +136,8 @@ pub enum Device {
     Emulator,
     /// The printed text, compiled by the host's C++ compiler.
     Text,
+    /// The machine code of a GPU, executed without one.
+    MachineCode,
     /// The GPU of this number.
     Cuda(u32),
 }
@@ -143,7 +147,7 @@ impl Device {
     pub fn machine(self) -> Machine {
         match self {
             Self::Host => Machine::Processor,
-            Self::Reference | Self::Emulator | Self::Text | Self::Cuda(_) => Machine::Gpu,
+            Self::Reference | Self::Emulator | Self::Text | Self::MachineCode | Self::Cuda(_) => Machine::Gpu,
         }
     }
 
@@ -151,14 +155,14 @@ impl Device {
     pub fn runs_kernels(self) -> bool {
         match self {
             Self::Reference | Self::Host => false,
-            Self::Emulator | Self::Text | Self::Cuda(_) => true,
+            Self::Emulator | Self::Text | Self::MachineCode | Self::Cuda(_) => true,
         }
     }
 }
 
 /// A text that names no [`Device`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("unknown device `{0}`: expected reference, host, emulator, text, or cuda:N")]
+#[error("unknown device `{0}`: expected reference, host, emulator, text, machine-code, or cuda:N")]
 pub struct UnknownDevice(pub String);
 
 impl fmt::Display for Device {
@@ -168,6 +172,7 @@ impl fmt::Display for Device {
             Self::Host => f.write_str("host"),
             Self::Emulator => f.write_str("emulator"),
             Self::Text => f.write_str("text"),
+            Self::MachineCode => f.write_str("machine-code"),
             Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
         }
     }
@@ -177,7 +182,7 @@ impl FromStr for Device {
     type Err = UnknownDevice;
 
     fn from_str(name: &str) -> Result<Self, UnknownDevice> {
-        let plain = [Self::Reference, Self::Host, Self::Emulator, Self::Text];
+        let plain = [Self::Reference, Self::Host, Self::Emulator, Self::Text, Self::MachineCode];
         let ordinal = || name.strip_prefix("cuda:").and_then(|ordinal| ordinal.parse().ok()).map(Self::Cuda);
         let device = plain.into_iter().find(|device| device.to_string() == name).or_else(ordinal);
         device.ok_or_else(|| UnknownDevice(name.to_owned()))

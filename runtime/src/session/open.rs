@@ -7,20 +7,22 @@ use super::{Device, NamedSession, ReferenceSession, Session};
 use crate::bundle::{Bundle, BundleError, BundleTarget, DeviceCode, TargetPlan};
 use crate::cuda::{CudaOptions, CudaSession, Driver};
 use crate::host::HostSession;
+#[cfg(feature = "compile")]
+use crate::sass::execute::image::EXECUTED;
 use crate::target::Target;
 
 /// How a session is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenOptions {
-    /// The most threads of the host back end.
+    /// The most threads of the host back end, and of the executor of machine code.
     pub threads: usize,
-    /// The most virtual execution units of emulator, text and GPU; the plan is folded onto them.
+    /// The most virtual execution units of emulator, text, machine code and GPU; the plan is folded onto them.
     pub units: Option<usize>,
-    /// How many interleavings the emulator runs.
+    /// How many interleavings the emulator runs; more than one of machine code are of weak memory.
     pub interleavings: u64,
     /// The seed of the first.
     pub seed: u64,
-    /// After how long a wait on a GPU gives up.
+    /// After how long a wait on a GPU, or of machine code, gives up.
     pub wait_limit: Duration,
 }
 
@@ -61,6 +63,7 @@ fn open_nameless(bundle: &Bundle, device: Device, options: &OpenOptions) -> Resu
             Ok(Box::new(HostSession::new(&plan.plan, weights, options.threads)?))
         }
         Device::Emulator | Device::Text => open_kernels(bundle, device, options),
+        Device::MachineCode => open_machine_code(bundle, options),
         Device::Cuda(ordinal) => {
             let capability = Driver::open()?.device(ordinal)?.capability;
             let (plan, code) = code_for(bundle, capability)?;
@@ -101,6 +104,22 @@ fn open_kernels(bundle: &Bundle, device: Device, options: &OpenOptions) -> Resul
     let program = crate::bundle::kernel_ir::decode(code.target, &code.kernel_ir)?;
     let weights = bundle.packed_weights(&plan.plan.plan().memory)?;
     super::open_kernels(super::Kernels { target: code.target, plan, program }, weights, device, options)
+}
+
+#[cfg(feature = "compile")]
+fn open_machine_code(bundle: &Bundle, options: &OpenOptions) -> Result<Box<dyn Session>, SessionError> {
+    let is_executed = |target: &Target| {
+        let (major, minor) = target.compute_capability();
+        EXECUTED.contains(&(10 * major + minor))
+    };
+    let (plan, code) = code(bundle, is_executed, super::DEFAULT_KERNEL_TARGET.to_string())?;
+    let weights = bundle.packed_weights(&plan.plan.plan().memory)?;
+    super::open_machine_code(plan, &code, &weights, options)
+}
+
+#[cfg(not(feature = "compile"))]
+fn open_machine_code(bundle: &Bundle, options: &OpenOptions) -> Result<Box<dyn Session>, SessionError> {
+    open_kernels(bundle, Device::MachineCode, options)
 }
 
 #[cfg(not(feature = "compile"))]

@@ -9,6 +9,7 @@ use warpweave_codegen::print::cuda;
 use warpweave_graph::Tensor;
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::plan::states::StateMove;
+use warpweave_plan::tensor_core::sum::TensorCore;
 
 use super::check_records;
 use super::error::SessionError;
@@ -31,16 +32,23 @@ pub struct TextSession {
     weights: Arc<[u8]>,
     state: SessionMemory,
     wait_limit: Duration,
+    /// Whose sums products of matrices have.
+    tensor_core: TensorCore,
 }
 
 impl TextSession {
     /// Prints and compiles `program`, which follows `plan`.
-    pub fn new(program: &Program, plan: TargetPlan, weights: Arc<[u8]>) -> Result<Self, SessionError> {
+    pub fn new(
+        program: &Program,
+        plan: TargetPlan,
+        weights: Arc<[u8]>,
+        tensor_core: TensorCore,
+    ) -> Result<Self, SessionError> {
         let (threads, shared_bytes) = (program.threads, program.shared_bytes());
         let program = TextProgram::compile(&cuda(program), None)?;
-        let state = memory_at(plan.plan.plan(), 1);
+        let state = SessionMemory::of_plan(plan.plan.plan(), 1);
         let turns = Turns::new(plan);
-        Ok(Self { program, threads, shared_bytes, turns, weights, state, wait_limit: WAIT_LIMIT })
+        Ok(Self { program, threads, shared_bytes, turns, weights, state, wait_limit: WAIT_LIMIT, tensor_core })
     }
 }
 
@@ -58,10 +66,11 @@ impl Session for TextSession {
             launches: 1,
             wait_limit: self.wait_limit,
             run_limit: RUN_LIMIT,
+            tensor_core: self.tensor_core,
         };
         if let Err(error) = self.program.run(launch, &mut self.state) {
             let found = states::read(memory, |state| state.tensor, |range| Ok(self.state.arena[range].to_vec()))?;
-            self.state = memory_at(plan, 1);
+            self.state = SessionMemory::of_plan(plan, 1);
             states::write(memory, &found, &mut self.state.arena);
             return Err(error.into());
         }
@@ -107,7 +116,7 @@ impl Session for TextSession {
     }
 
     fn start_at(&mut self, epoch: i32) -> Result<bool, SessionError> {
-        self.state = memory_at(self.turns.plan(), epoch);
+        self.state = SessionMemory::of_plan(self.turns.plan(), epoch);
         Ok(true)
     }
 
@@ -119,12 +128,4 @@ impl Session for TextSession {
         let choice = self.turns.turn().plan.choice();
         choice.into_iter().chain([format!("the text runs {}", run_as(self.turns.plan()))]).collect()
     }
-}
-
-/// The memory of a session whose next launch is number `epoch`.
-fn memory_at(plan: &ExecutionPlan, epoch: i32) -> SessionMemory {
-    let arrivals = plan.arrivals();
-    let arena = vec![0; plan.memory.arena_bytes as usize];
-    let memory = SessionMemory::new(arena, arrivals.len());
-    memory.at_epoch(epoch, &arrivals, &plan.grids()).tagged(&plan.memory)
 }

@@ -1,11 +1,12 @@
 //! The files through which a launch reaches the child and its results come back. There is one per buffer, in the byte
-//! order of the machine, and four words a launch in `launches`. `launch` holds four 64-bit words: threads, shared
-//! bytes, how often all launches follow one another, wait limit in nanoseconds.
+//! order of the machine, and four words a launch in `launches`. `launch` holds five 64-bit words: threads, shared
+//! bytes, how often all launches follow one another, wait limit in nanoseconds, generation of tensor cores.
 
 use std::fs;
 use std::io;
 
 use warpweave_plan::tables::{Launch, NodeLaunch, StreamLaunch};
+use warpweave_plan::tensor_core::sum::TensorCore;
 
 use super::TextLaunch;
 use crate::session_memory::SessionMemory;
@@ -17,8 +18,12 @@ const OF_NODE: u32 = 1;
 
 pub(super) fn write(directory: &TemporaryDirectory, launch: TextLaunch<'_>, memory: &SessionMemory) -> io::Result<()> {
     let wait_limit = u64::try_from(launch.wait_limit.as_nanos()).unwrap_or(u64::MAX);
-    let parameters =
-        [u64::from(launch.threads), u64::from(launch.shared_bytes), u64::from(launch.launches), wait_limit];
+    let generation = match launch.tensor_core {
+        TensorCore::Ampere => 0,
+        TensorCore::Hopper => 1,
+    };
+    let [threads, shared_bytes, launches] = [launch.threads, launch.shared_bytes, launch.launches].map(u64::from);
+    let parameters = [threads, shared_bytes, launches, wait_limit, generation];
     let parameters: Vec<u8> = parameters.iter().flat_map(|word| word.to_ne_bytes()).collect();
     let write = |name: &str, bytes: &[u8]| fs::write(directory.join(name), bytes);
     write("launch", &parameters)?;

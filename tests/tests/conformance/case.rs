@@ -16,10 +16,13 @@ use warpweave::plan::verify::Verified;
 use warpweave::plan::verify::verify;
 use warpweave::prices::of_target;
 use warpweave::runtime::host::{HostSession, pack_weights};
+use warpweave::runtime::sass::execute::grid::ExecuteOptions;
+use warpweave::runtime::session::Session;
 use warpweave::runtime::target::Target;
+use warpweave_tests::execute::Executable;
 use warpweave_tests::gates;
 use warpweave_tests::machine::Machine;
-use warpweave_tests::pipeline::{HostPlan, host_plan, plan_under};
+use warpweave_tests::pipeline::{Compiled, HostPlan, host_plan, plan_under};
 use warpweave_tests::program_text::read_back;
 
 /// What runs a case.
@@ -31,7 +34,7 @@ pub enum Runtime {
     Host,
     /// The kernel IR on four units.
     Emulator,
-    /// The kernels as device code that passes the gates, not run.
+    /// The kernels as device code that passes the gates, executed.
     Nvrtc,
 }
 
@@ -101,11 +104,7 @@ impl Case {
             Runtime::Reference => evaluate(&program, &inputs).map_err(|error| error.to_string())?,
             Runtime::Host => on_host(&program, &inputs)?,
             Runtime::Emulator => on_emulator(&program, &inputs)?,
-            Runtime::Nvrtc => {
-                let (_, _, lowered) = kernels(&program)?;
-                gates::check(&lowered.program, UnitSize::default(), Target::Sm90a);
-                return Ok(());
-            }
+            Runtime::Nvrtc => as_machine_code(&program, &inputs)?,
         };
         let found = counted::cut(found, &graph.counted);
         if found.len() != expected.len() {
@@ -166,6 +165,16 @@ fn on_emulator(program: &TensorProgram, inputs: &[Tensor]) -> Result<Vec<Tensor>
     let machine = Machine::with_plan(plan.plan(), &lowered, &prepared);
     let (report, outputs) = machine.launch(inputs, &LaunchOptions::seeded(1));
     if report.is_clean() { Ok(outputs) } else { Err(report.to_string()) }
+}
+
+fn as_machine_code(program: &TensorProgram, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
+    let (program, plan, lowered) = kernels(program)?;
+    gates::check(&lowered.program, UnitSize::default(), Target::Sm90a);
+    let compiled = Compiled { program, plan, lowered };
+    let compiler = gates::compiler()?;
+    let executable = Executable::new(&compiled, UnitSize::default(), Target::Sm90a, compiler.as_ref());
+    let execute = ExecuteOptions { workers: 1, ..ExecuteOptions::default() };
+    executable.session(None, execute).run(inputs).map_err(|error| error.to_string())
 }
 
 /// The kernels of a program. One of which nothing is left for a kernel has none.

@@ -19,7 +19,7 @@ use report::Report;
 use warpweave_tests::suite::{Selection, Suite, is_full};
 
 /// Of so many cases one is compiled by NVRTC in a run that is not full.
-const SAMPLE: usize = 16;
+const SAMPLE: usize = 48;
 
 fn main() -> ExitCode {
     let cases: Arc<Vec<Case>> = Arc::new(case::all());

@@ -220,7 +220,7 @@ fn name(runtime: Runtime) -> &'static str {
         Runtime::Reference => "reference",
         Runtime::Host => "host",
         Runtime::Emulator => "emulator",
-        Runtime::Nvrtc => "NVRTC and the gates",
+        Runtime::Nvrtc => "machine code",
     }
 }
 

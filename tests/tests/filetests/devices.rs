@@ -7,8 +7,9 @@ use warpweave::graph::{ElementType, Graph, Tensor, TensorType};
 use warpweave::runtime::bundle::Signature;
 use warpweave::runtime::session::{Device, Session};
 use warpweave::{Build, Model, OpenOptions, Source, open};
+use warpweave_tests::gates::compiler;
 
-const DEVICES: [Device; 4] = [Device::Reference, Device::Host, Device::Emulator, Device::Text];
+const DEVICES: [Device; 5] = [Device::Reference, Device::Host, Device::Emulator, Device::Text, Device::MachineCode];
 
 /// A graph with a session on every device, or why that refuses; one runs after the other, whatever came of the one before.
 struct Opened {
@@ -39,9 +40,8 @@ impl Opened {
     fn new(graph: &Graph) -> Result<Self, String> {
         let model = Model::from_graph(graph).map_err(|error| error.to_string())?;
         let source = Source::Model(Box::new(Build::new(model).expect("the passes are right")));
-        let none = || Err("device code is not compiled here".to_owned());
         let session = |device| {
-            let session = open(&source, device, &OpenOptions::default(), &none);
+            let session = open(&source, device, &OpenOptions::default(), &compiler);
             (device, session.map_err(|error| format!("  refused: {error}\n")))
         };
         let sessions = DEVICES.into_iter().map(session).collect();

@@ -7,7 +7,7 @@ use crate::count_case;
 use crate::support::{failed, folder, lab, said, skipped};
 
 /// Faults that are injected in short and in full.
-const FEW: [Fault; 3] = [Fault::Hang, Fault::WrongOutput, Fault::NoNvrtc];
+const FEW: [Fault; 2] = [Fault::Hang, Fault::NoNvrtc];
 const ALL: [Fault; 7] = [
     Fault::Hang,
     Fault::WrongOutput,

@@ -11,7 +11,7 @@ use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::options::PlanOptions;
 use warpweave::fusion::schedule::policy::SyncPolicy;
 use warpweave::fusion::template::kernel_counts;
-use warpweave::graph::TensorProgram;
+use warpweave::graph::{ElementType, TensorProgram};
 use warpweave::plan::body::GroupBody;
 use warpweave::plan::plan::OperatorId;
 use warpweave::plan::template::Template;
@@ -23,7 +23,8 @@ use warpweave_tests::machine::Machine;
 use warpweave_tests::pipeline::{self, Compiled, compile_chosen, compile_staged};
 use warpweave_tests::random::{self, Random};
 use warpweave_tests::sketch::Sketch;
-use warpweave_tests::suite::Suite;
+use warpweave_tests::storage::{stored_as, written_in};
+use warpweave_tests::suite::{Suite, is_full};
 
 use crate::attention::cases as attention_cases;
 use crate::cases::{self, Case};
@@ -48,22 +49,36 @@ const PAIRS: [(&str, usize); 7] = [
 /// Cases whose data name few rows again and again, or whose tensors lie inside larger ones: the bound sees neither.
 const UNSEEN: [&str; 2] = ["gather", "joined products"];
 
-/// Adds the trial.
+/// Adds a trial a form.
 pub fn add(suite: &mut Suite) {
-    suite.trial("counts of the bound", || {
-        let mut seen = Seen::default();
-        for case in cases::all().into_iter().filter(|case| !UNSEEN.contains(&case.name)) {
-            check(case, &mut seen);
-        }
-        for case in cases::staged() {
-            check_staged(case, phase::candidates, &mut seen);
-        }
-        for case in attention_cases() {
-            check_staged(case, attention::candidates, &mut seen);
-        }
-        seen.judge();
-    });
+    for (name, form) in FORMS.into_iter().take(if is_full() { FORMS.len() } else { BY_DEFAULT }) {
+        suite.trial(format!("counts of the bound{name}"), move || {
+            let mut seen = Seen::default();
+            for case in cases::all().into_iter().filter(|case| !UNSEEN.contains(&case.name)) {
+                check(case, form, &mut seen);
+            }
+            for case in cases::staged() {
+                check_staged(case, form, phase::candidates, &mut seen);
+            }
+            for case in attention_cases() {
+                check_staged(case, form, attention::candidates, &mut seen);
+            }
+            seen.judge();
+        });
+    }
 }
+
+/// What is made of a case's program.
+type Form = fn(TensorProgram) -> TensorProgram;
+
+/// Forms of a run that is not full.
+const BY_DEFAULT: usize = 2;
+/// Singles as they are, and in 16 bits.
+const FORMS: [(&str, Form); 3] = [
+    ("", |program| program),
+    (", stored in halves", |program| stored_as(&program, ElementType::F16)),
+    (", written in halves", |program| written_in(&program, ElementType::BF16)),
+];
 
 /// What was compared.
 #[derive(Default)]
@@ -86,15 +101,15 @@ impl Seen {
     }
 }
 
-fn program(case: Case) -> TensorProgram {
+fn program(case: Case, form: Form) -> TensorProgram {
     let mut sketch = Sketch::new(31);
     let outputs = (case.build)(&mut sketch);
-    sketch.finish(&outputs)
+    form(sketch.finish(&outputs))
 }
 
 /// Compares every operator of a case under every [`STRIDE`]-th variant.
-fn check(case: Case, seen: &mut Seen) {
-    let program = program(case);
+fn check(case: Case, form: Form, seen: &mut Seen) {
+    let program = program(case, form);
     let mut number = 0;
     loop {
         let more = Cell::new(false);
@@ -114,8 +129,8 @@ fn check(case: Case, seen: &mut Seen) {
 }
 
 /// Compares a case as one staged kernel under choices from all over the space.
-fn check_staged(case: Case, candidates: fn(&Arc<GroupBody>) -> Vec<Kernel>, seen: &mut Seen) {
-    let program = program(case);
+fn check_staged(case: Case, form: Form, candidates: fn(&Arc<GroupBody>) -> Vec<Kernel>, seen: &mut Seen) {
+    let program = program(case, form);
     for number in 0..STAGED_TILES {
         let choose = |body: &Arc<GroupBody>| {
             let mut tiles = candidates(body);

@@ -1,9 +1,11 @@
-//! Types of storage only in kernels: every code, and the numbers around the middle of every two neighbouring values.
+//! Types of storage only, and those of 16 bits, in kernels: every code, and the numbers around the middle of every two neighbouring
+//! values.
 
 use std::fmt::Write;
 
 use warpweave::codegen::print::UnitSize;
 use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::graph::halves::NAN;
 use warpweave::graph::minifloat::{decode, encode};
 use warpweave::graph::ops::arithmetic::cast::element_number;
 use warpweave::graph::reference::evaluate;
@@ -21,10 +23,10 @@ const UNITS: usize = 3;
 
 /// Adds a trial a type, and one for some that the device compiler, which takes seconds, takes them.
 pub fn add(suite: &mut Suite) {
-    for element in ElementType::ALL.into_iter().filter(|element| element.is_storage()) {
+    for element in ElementType::ALL.into_iter().filter(|element| element.is_storage() || element.is_half()) {
         suite.trial(format!("conversions of {element}"), move || check(element));
     }
-    for element in [ElementType::F8E5M2, ElementType::F8E8M0, ElementType::I4] {
+    for element in [ElementType::F8E5M2, ElementType::F8E8M0, ElementType::I4, ElementType::F16, ElementType::BF16] {
         suite.trial(format!("device conversions of {element}"), move || {
             let (program, _) = compiled(element);
             gates::check(&program.lowered.program, UnitSize::default(), Target::Sm90a);
@@ -92,17 +94,22 @@ fn numbers(element: ElementType) -> Tensor {
 
 /// Every element of the type.
 fn codes(element: ElementType) -> Tensor {
-    let codes: Vec<u8> = (0..1u16 << element.bits()).map(|code| code as u8).collect();
+    let codes = 0..1u32 << element.bits();
     let ty = TensorType::new(element, [codes.len()]);
-    match element.is_float() {
-        true => Tensor::from_bytes(ty, codes.into()).expect("a byte an element"),
-        false => Tensor::from_i64(ty, &codes.into_iter().map(i64::from).collect::<Vec<i64>>()),
+    if !element.is_float() {
+        return Tensor::from_i64(ty, &codes.map(i64::from).collect::<Vec<i64>>());
     }
+    let bytes: Vec<u8> = codes.flat_map(|code| code.to_le_bytes().into_iter().take(element.bytes())).collect();
+    Tensor::from_bytes(ty, bytes.into()).expect("an element of each code")
 }
 
 /// The bytes, of floating point with one NaN.
 fn with_one_nan(tensor: &Tensor) -> Vec<u8> {
     let element = tensor.element();
+    if element.is_half() {
+        let one = |(code, value): (&[u8], f64)| if value.is_nan() { NAN.to_le_bytes().to_vec() } else { code.to_vec() };
+        return tensor.bytes().chunks_exact(element.bytes()).zip(tensor.to_f64()).flat_map(one).collect();
+    }
     if element.is_storage() && element.is_float() {
         let one = |&code: &u8| if decode(element, code).is_nan() { encode(element, f64::NAN) } else { code };
         return tensor.bytes().iter().map(one).collect();

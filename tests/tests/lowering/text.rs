@@ -9,6 +9,7 @@ use warpweave::graph::Tensor;
 use warpweave::plan::kernel::ScheduleParams;
 use warpweave::plan::template::Template;
 use warpweave::plan::template::contraction::shape::Pipeline;
+use warpweave::plan::tensor_core::sum::TensorCore;
 use warpweave::runtime::cache::Cache;
 use warpweave::runtime::session_memory::SessionMemory;
 use warpweave::runtime::text::{TextError, TextLaunch, TextProgram};
@@ -26,7 +27,7 @@ const UNITS: usize = 3;
 
 /// Adds a trial for some of the variants; the C++ compiler takes seconds for each.
 pub fn add(suite: &mut Suite) {
-    for number in (0..40).step_by(if is_full() { 1 } else { 5 }) {
+    for number in (0..40).step_by(if is_full() { 1 } else { 9 }) {
         suite.trial(format!("text {number}"), move || check(number));
     }
     for pipeline in [Pipeline::RegisterPrefetch, Pipeline::Asynchronous { depth: 3 }] {
@@ -112,6 +113,7 @@ pub fn try_launches(
         launches,
         wait_limit,
         run_limit: Duration::from_secs(120),
+        tensor_core: TensorCore::Hopper,
     };
     let arrivals = machine.plan.arrivals();
     let mut memory = SessionMemory::new(machine.arena(inputs), machine.counters())

@@ -7,7 +7,11 @@ use warpweave::plan::kernel::{Kernel, ScheduleParams};
 use warpweave::plan::template::Template;
 use warpweave::plan::template::contraction::Contraction;
 use warpweave::plan::template::contraction::shape::{ContractionShape, Pipeline};
-use warpweave::plan::template::contraction::unit::ComputeUnit;
+use warpweave::plan::template::contraction::unit::{ComputeUnit, mma};
+use warpweave_tests::suite::is_full;
+
+/// Of the shapes on tensor cores one in so many is a variant by default.
+const MATRIX_STRIDE: usize = 4;
 
 /// All variants for a group; never empty.
 pub fn of(body: &Arc<GroupBody>) -> Vec<ScheduleParams> {
@@ -72,9 +76,45 @@ fn contractions(body: &GroupBody) -> Vec<ScheduleParams> {
         sliced(shape(2, 2, 16, 1, 16, Pipeline::Unpipelined), 2),
         sliced(shape(1, 8, 8, 4, 8, Pipeline::Asynchronous { depth: 2 }), 2),
     ];
+    let of_halves = ComputeUnit::Mma.multiplies(contraction.numerics());
+    let matrices = if of_halves { matrices() } else { Vec::new() };
+    let matrices = matrices.into_iter().step_by(if is_full() { 1 } else { MATRIX_STRIDE });
     let params = shapes
         .into_iter()
         .chain(slices)
+        .chain(matrices)
         .map(|shape| ScheduleParams { template: Template::Contraction(shape), tile: shape.tile(body, &contraction) });
     params.collect()
+}
+
+/// Shapes of products on tensor cores: every tile of a warp once, and by turns every pipeline, number of slices, points of a slice, and
+/// every way in which warps can lie.
+pub fn matrices() -> Vec<ContractionShape> {
+    let pipelines = [
+        Pipeline::Asynchronous { depth: 3 },
+        Pipeline::RegisterPrefetch,
+        Pipeline::Asynchronous { depth: 2 },
+        Pipeline::Unpipelined,
+        Pipeline::Asynchronous { depth: 5 },
+    ];
+    let mut found = Vec::new();
+    for (rows, columns) in [2, 4, 8].into_iter().flat_map(|rows| [2, 4, 6, 8, 12, 16].map(|columns| (rows, columns))) {
+        let turn = found.len();
+        let square = ContractionShape::square(rows, columns);
+        let possible = [1, 4, 2, 8].into_iter().cycle().skip(turn % 4).take(4).find_map(|k_slices| {
+            let warps = square.block_size().warps() / k_slices;
+            let shape = ContractionShape {
+                row_threads: mma::LANES.rows << (turn % (warps.ilog2() as usize + 1)),
+                column_width: mma::LANE_COLUMNS,
+                k_tile: (mma::DEPTH * k_slices * [1, 2, 4][turn % 3]).min(128),
+                pipeline: pipelines[turn % pipelines.len()],
+                k_slices,
+                unit: ComputeUnit::Mma,
+                ..square
+            };
+            shape.is_possible().then_some(shape)
+        });
+        found.push(possible.expect("one slice is always possible"));
+    }
+    found
 }

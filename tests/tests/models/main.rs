@@ -3,6 +3,7 @@
 mod cubins;
 mod devices;
 mod host;
+mod precision;
 mod reported;
 mod search;
 mod texts;
@@ -18,9 +19,11 @@ fn main() -> ExitCode {
     devices::add(&mut suite);
     cubins::add(&mut suite);
     host::add(&mut suite);
+    precision::add(&mut suite);
     reported::add(&mut suite);
     search::add(&mut suite);
     texts::add(&mut suite);
     traces::add(&mut suite);
+    suite.scans_at_least(120_000, 50);
     suite.run()
 }

@@ -30,7 +30,7 @@ pub fn add(suite: &mut Suite) {
             let path = model.path.clone();
             suite.trial(format!("{} recorded on {device}", model.name), move || check(path, device));
         }
-        let by_cycles = [Device::Text, Device::Emulator].into_iter().take(if is_full() { 2 } else { 1 });
+        let by_cycles = [Device::Emulator, Device::Text].into_iter().take(if is_full() { 2 } else { 1 });
         for device in by_cycles {
             let path = model.path.clone();
             suite.trial(format!("{} recorded by cycles on {device}", model.name), move || check_cycles(path, device));

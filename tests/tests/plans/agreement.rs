@@ -13,10 +13,10 @@ use warpweave_tests::random::Random;
 use warpweave_tests::suite::{Suite, is_full};
 use warpweave_tests::{models, samples};
 
-use crate::closure::accesses::{Accesses, Reads};
-use crate::closure::judge::{Verdict, judge};
 use crate::mutants::{self, Change, Follow};
 use crate::unit_counters::with_unit_counters;
+use warpweave_tests::closure::accesses::{Accesses, Reads};
+use warpweave_tests::closure::judge::{Verdict, judge};
 
 /// Adds a trial for each sample: every change of its plans.
 pub fn add(suite: &mut Suite) {
@@ -60,7 +60,7 @@ pub fn add_models(suite: &mut Suite) {
 
 /// Changes of each kind that are tried on a sample's plan: most, and all in a full run.
 fn sample_changes() -> usize {
-    if is_full() { usize::MAX } else { 40 }
+    if is_full() { usize::MAX } else { 24 }
 }
 
 /// Changes of a kind that are tried on a model's plan: a few; in a full run every dropped wait and signal, and many of each

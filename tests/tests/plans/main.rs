@@ -1,7 +1,6 @@
 //! The plan verifier against a brute-force closure, over changed plans of sample programs.
 
 mod agreement;
-mod closure;
 mod counterexamples;
 mod graphs;
 mod half_storage;

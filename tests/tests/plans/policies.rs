@@ -24,8 +24,8 @@ use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::Suite;
 use warpweave_tests::{models, samples};
 
-use crate::closure::accesses::{Accesses, Reads};
-use crate::closure::judge::{Verdict, judge};
+use warpweave_tests::closure::accesses::{Accesses, Reads};
+use warpweave_tests::closure::judge::{Verdict, judge};
 
 const UNITS: usize = 5;
 /// Units that plans for [`WIDE`] units are folded onto.

@@ -17,8 +17,8 @@ use warpweave_tests::random::{self, Random};
 use warpweave_tests::suite::{Suite, is_full};
 use warpweave_tests::{models, samples};
 
-use crate::closure::accesses::{Accesses, Reads};
-use crate::closure::judge::{Verdict, judge};
+use warpweave_tests::closure::accesses::{Accesses, Reads};
+use warpweave_tests::closure::judge::{Verdict, judge};
 
 const UNITS: usize = 4;
 const SEEDS: [u64; 3] = [0, 1, 0x5eed];

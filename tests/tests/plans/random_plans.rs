@@ -24,10 +24,10 @@ use warpweave_tests::random::{self, Random};
 use warpweave_tests::sketch::Sketch;
 use warpweave_tests::suite::{Suite, is_full};
 
-use crate::closure::accesses::{Accesses, Reads};
-use crate::closure::judge::{Verdict, judge};
 use crate::protocol::check_mutation;
 use crate::unit_counters::with_unit_counters;
+use warpweave_tests::closure::accesses::{Accesses, Reads};
+use warpweave_tests::closure::judge::{Verdict, judge};
 
 /// Programs, and launches of each: all interleavings are drawn again.
 fn size() -> (u32, u64) {

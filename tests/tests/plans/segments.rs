@@ -20,6 +20,7 @@ use warpweave::graph::{ElementType, Tensor};
 use warpweave::plan::plan::backend::{Backend, BackendChoice, BackendReason, PlanBackend, SegmentReason};
 use warpweave::plan::plan::{EdgeKind, ExecutionPlan, Segment};
 use warpweave::plan::streams::fold::{Merging, fold};
+use warpweave::plan::tensor_core::sum::TensorCore;
 use warpweave::plan::verify::verify;
 use warpweave::runtime::host::{HostSession, pack_weights};
 use warpweave::runtime::session_memory::SessionMemory;
@@ -148,6 +149,7 @@ fn check_rest(sequence: &'static [Backend]) {
         launches: 1,
         wait_limit: Duration::from_millis(20),
         run_limit: Duration::from_secs(60),
+        tensor_core: TensorCore::Hopper,
     };
     let arena = vec![UNTOUCHED; machine.plan.memory.arena_bytes as usize];
     let mut memory = SessionMemory::new(arena, machine.counters());

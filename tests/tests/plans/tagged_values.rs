@@ -29,9 +29,9 @@ use warpweave_tests::samples;
 use warpweave_tests::suite::{Suite, is_full};
 
 use crate::agreement::{Tally, check_all};
-use crate::closure::accesses::{Accesses, Reads};
-use crate::closure::judge::{Verdict, judge};
 use crate::counterexamples::factors;
+use warpweave_tests::closure::accesses::{Accesses, Reads};
+use warpweave_tests::closure::judge::{Verdict, judge};
 
 const UNITS: usize = 7;
 const SEEDS: [u64; 5] = [0, 1, 7, 0x5eed, 3];
@@ -53,7 +53,7 @@ pub fn add(suite: &mut Suite) {
         for units in [5, UNITS] {
             let mut tally = Tally::default();
             let plan = compiled(&samples::recurrence(), units).plan.plan().clone();
-            check_all(&plan, |_| if is_full() { usize::MAX } else { 60 }, &mut tally);
+            check_all(&plan, |_| if is_full() { usize::MAX } else { 36 }, &mut tally);
             eprintln!("on {units}: {tally}");
             tally.assert_agreement();
         }
@@ -69,7 +69,7 @@ pub fn add(suite: &mut Suite) {
     suite.trial("tagged: agreement on parts of sums", || {
         let mut tally = Tally::default();
         let plan = in_parts(&samples::long_products(), 5).plan.plan().clone();
-        check_all(&plan, |_| if is_full() { usize::MAX } else { 40 }, &mut tally);
+        check_all(&plan, |_| if is_full() { usize::MAX } else { 24 }, &mut tally);
         eprintln!("{tally}");
         tally.assert_agreement();
     });
@@ -85,7 +85,7 @@ pub fn add(suite: &mut Suite) {
     suite.trial("tagged: agreement on factors", || {
         let mut tally = Tally::default();
         let plan = compiled(&samples::windows(), factors::UNITS).plan.plan().clone();
-        check_all(&plan, |_| if is_full() { usize::MAX } else { 40 }, &mut tally);
+        check_all(&plan, |_| if is_full() { usize::MAX } else { 24 }, &mut tally);
         eprintln!("{tally}");
         tally.assert_agreement();
     });

@@ -17,8 +17,10 @@ const OWN: [&str; 3] =
 /// Rules, pricing and lowering: what is counted.
 const COUNTED: [&str; 3] = ["fusion/plan/src/", "fusion/src/", "codegen/src/lower/"];
 
-/// Most files of rules, pricing and lowering that are the contraction's own or that these import.
-const MOST: usize = 45;
+/// Most files of rules, pricing and lowering that are the contraction's own or that these import, of a contraction on one compute unit:
+/// those that all units share, and those of the unit alone.
+const UNITS: [(&str, &[&str], usize); 2] =
+    [("simt", &["/unit/simt.rs"], 45), ("mma", &["/unit/mma.rs", "/tensor_core/fragment.rs"], 46)];
 
 /// Fails where a contraction stands in more files.
 pub fn check() {
@@ -34,8 +36,16 @@ pub fn check() {
         found.extend(imports(&files[*path]).iter().filter_map(|import| file_of(&files, path, import)));
     }
     found.retain(|path| COUNTED.iter().any(|folder| path.starts_with(folder)));
-    let all: Vec<&String> = found.iter().collect();
-    assert!(found.len() <= MOST, "a contraction stands in {} files, and in {MOST} at most: {all:#?}", found.len());
+    let is_of = |path: &String, files: &[&str]| files.iter().any(|file| path.ends_with(file));
+    for (unit, _, most) in UNITS {
+        let others = || UNITS.iter().filter(|(other, ..)| *other != unit);
+        let all: Vec<&String> = found.iter().filter(|path| !others().any(|(_, files, _)| is_of(path, files))).collect();
+        assert!(
+            all.len() <= most,
+            "a contraction on {unit} stands in {} files, of {most} at most: {all:#?}",
+            all.len()
+        );
+    }
 }
 
 /// The paths that a file imports, tests left out.

@@ -46,7 +46,8 @@ fn check(model: &str) {
         }
     }
     for (kernel, said) in said.into_iter().enumerate().filter(|(_, said)| *said > 0) {
-        let counted = report.kernel_counts[kernel].multiply_adds;
+        let counts = &report.kernel_counts[kernel];
+        let counted = counts.multiply_adds + counts.tensor_products;
         assert!((said..=said * MOST_BEYOND).contains(&counted), "k{kernel} does {counted} multiply-adds, not {said}");
     }
 }

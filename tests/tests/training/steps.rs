@@ -10,6 +10,7 @@ use warpweave::runtime::npz;
 use warpweave::runtime::session::{Device, Session};
 use warpweave::training::TrainingRequest;
 use warpweave::{Build, Model, OpenOptions, Source, open};
+use warpweave_tests::gates::compiler;
 
 /// Adam scales gradients up that are rounding errors; those are smaller than this everywhere in their tensor.
 const NOISE: f64 = 1e-6;
@@ -70,8 +71,7 @@ pub fn check(steps: &Steps, device: Device) {
     let names: Vec<String> =
         step.training.iter().flat_map(|training| &training.states).map(|state| state.name.clone()).collect();
     let source = Source::Model(Box::new(Build::new(step).expect("the passes are right")));
-    let unavailable = || Err("no device compiler is needed".to_owned());
-    let mut session = open(&source, device, &OpenOptions::default(), &unavailable).expect("the device is there");
+    let mut session = open(&source, device, &OpenOptions::default(), &compiler).expect("the device is there");
     if let Some(plan) = session.execution_plan() {
         assert!(plan.only_persistent().is_some(), "{prefix} is one persistent program");
     }

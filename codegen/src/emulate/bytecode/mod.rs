@@ -3,6 +3,7 @@
 pub mod scalar;
 
 use warpweave_plan::plan::MOST_POLLED;
+use warpweave_plan::tensor_core::fragment::FragmentKind;
 
 use crate::kernel_ir::{
     ControlWord, GlobalSpace, KernelId, Location, MemoryOrder, MemoryType, ShuffleMode, SpecialRegister, Table,
@@ -80,9 +81,28 @@ pub struct SharedAccess {
     pub index: Slot,
 }
 
+/// Parameters of a load of as many matrices as there are registers; the index is that of a row's first element.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MatricesAccess {
+    pub rows: SharedAccess,
+    pub transposed: bool,
+}
+
+/// Parameters of a product of matrices.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProductAccess {
+    pub kind: FragmentKind,
+    pub to: Registers,
+    pub left: Registers,
+    pub right: Registers,
+    pub sums: Registers,
+}
+
 /// Parameters of an asynchronous copy of `count` elements of four bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CopyAccess {
+    /// The type of the elements that are copied.
+    pub memory: MemoryType,
     pub count: u32,
     pub space: GlobalSpace,
     pub source: Index,
@@ -260,6 +280,8 @@ pub enum Instruction {
     CheckIndex(u32),
     LoadShared(u32),
     StoreShared(u32),
+    LoadMatrices(u32),
+    MultiplyMatrices(u32),
     AsyncCopy(u32),
     Fetch(u32),
     AsyncCommit,
@@ -414,6 +436,8 @@ pub struct CompiledBody {
     pub tagged_values: Vec<TaggedAccess>,
     pub index_checks: Vec<IndexCheckAccess>,
     pub shared: Vec<SharedAccess>,
+    pub matrices: Vec<MatricesAccess>,
+    pub products: Vec<ProductAccess>,
     pub copies: Vec<CopyAccess>,
     pub fetches: Vec<FetchAccess>,
     pub calls: Vec<CallAccess>,

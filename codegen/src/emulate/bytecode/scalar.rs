@@ -5,6 +5,7 @@
 
 use warpweave_graph::ElementType;
 use warpweave_graph::arithmetic::power;
+use warpweave_graph::halves::{bf16_of_single, f16_of_single, single_of_bf16, single_of_f16};
 
 use crate::kernel_ir::{BinaryOp, ScalarType, UnaryOp};
 
@@ -31,6 +32,8 @@ pub enum NarrowUnary {
     Floor,
     Ceil,
     RoundEven,
+    ToF16,
+    ToBF16,
     SameBits,
     I32ToF32,
     F32ToI32,
@@ -127,6 +130,8 @@ pub fn narrow_unary(op: UnaryOp, scalar: ScalarType) -> Option<NarrowUnary> {
         UnaryOp::Floor => (f32_only, NarrowUnary::Floor),
         UnaryOp::Ceil => (f32_only, NarrowUnary::Ceil),
         UnaryOp::RoundEven => (f32_only, NarrowUnary::RoundEven),
+        UnaryOp::ToF16 => (f32_only, NarrowUnary::ToF16),
+        UnaryOp::ToBF16 => (f32_only, NarrowUnary::ToBF16),
         UnaryOp::Bits => (f32_only, NarrowUnary::SameBits),
         UnaryOp::OfBits => (i32_only, NarrowUnary::SameBits),
     };
@@ -248,6 +253,8 @@ impl NarrowUnary {
             Self::Floor => f.floor().to_bits(),
             Self::Ceil => f.ceil().to_bits(),
             Self::RoundEven => f.round_ties_even().to_bits(),
+            Self::ToF16 => single_of_f16(f16_of_single(f)).to_bits(),
+            Self::ToBF16 => single_of_bf16(bf16_of_single(f)).to_bits(),
             Self::SameBits => x,
             Self::I32ToF32 => (x as i32 as f32).to_bits(),
             Self::F32ToI32 => f as i32 as u32,
@@ -418,7 +425,7 @@ mod tests {
         check(i32::MAX);
     }
 
-    const UNARY: [UnaryOp; 17] = [
+    const UNARY: [UnaryOp; 19] = [
         UnaryOp::Negate,
         UnaryOp::Absolute,
         UnaryOp::Not,
@@ -434,6 +441,8 @@ mod tests {
         UnaryOp::Floor,
         UnaryOp::Ceil,
         UnaryOp::RoundEven,
+        UnaryOp::ToF16,
+        UnaryOp::ToBF16,
         UnaryOp::Bits,
         UnaryOp::OfBits,
     ];

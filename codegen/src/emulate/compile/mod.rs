@@ -88,6 +88,8 @@ pub fn compile(body: Body, kernel: &Function, bases: SharedBases) -> Option<Comp
         tagged_values: Vec::new(),
         index_checks: Vec::new(),
         shared: Vec::new(),
+        matrices: Vec::new(),
+        products: Vec::new(),
         copies: Vec::new(),
         fetches: Vec::new(),
         calls: Vec::new(),

@@ -5,14 +5,14 @@ use warpweave_plan::plan::MOST_POLLED;
 
 use crate::kernel_ir::{
     ArrayId, Block, CallOperands, CallWaits, Constant, Expression, GlobalSpace, LocalId, Location, MemoryType, Place,
-    ScalarType, SharedId, Statement,
+    ScalarType, SharedArray, SharedId, Statement,
 };
 
 use super::{Compiler, MAXIMUM_CODE, Value};
 use crate::emulate::bytecode::scalar::NarrowBinary;
 use crate::emulate::bytecode::{
-    CallAccess, Callee, CopyAccess, FetchAccess, GlobalAccess, Index, IndexCheckAccess, Instruction, Registers,
-    SharedAccess, Slot, TaggedAccess, WaitAccess, WideSlot,
+    CallAccess, Callee, CopyAccess, FetchAccess, GlobalAccess, Index, IndexCheckAccess, Instruction, MatricesAccess,
+    ProductAccess, Registers, SharedAccess, Slot, TaggedAccess, WaitAccess, WideSlot,
 };
 
 impl Compiler<'_> {
@@ -93,23 +93,25 @@ impl Compiler<'_> {
                 let index = self.evaluate_narrow(index);
                 let declared = self.kernel.shared[*array];
                 let (registers, late) = self.destinations(place, declared.memory, width.elements());
-                self.shared_access(*array, registers, index);
+                let access = self.shared_access(*array, registers, index);
+                self.out.shared.push(access);
                 self.emit(Instruction::LoadShared(self.out.shared.len() as u32 - 1));
                 self.finish(late);
             }
             Statement::StoreShared { array, index, values } => {
                 let index = self.evaluate_narrow(index);
                 let registers = self.sources(values);
-                self.shared_access(*array, registers, index);
+                let access = self.shared_access(*array, registers, index);
+                self.out.shared.push(access);
                 self.emit(Instruction::StoreShared(self.out.shared.len() as u32 - 1));
             }
             Statement::AsyncCopy { array, index, space, source, width, exists } => {
                 let index = self.evaluate_narrow(index);
                 let source = self.index(source);
                 let exists = self.evaluate_narrow(exists);
-                let (base, length) = (self.shared_array(*array).base, self.kernel.shared[*array].length);
-                let count = width.elements();
-                self.out.copies.push(CopyAccess { count, space: *space, source, exists, base, length, index });
+                let SharedArray { memory, length } = self.kernel.shared[*array];
+                let (base, count) = (self.shared_array(*array).base, width.elements());
+                self.out.copies.push(CopyAccess { memory, count, space: *space, source, exists, base, length, index });
                 self.emit(Instruction::AsyncCopy(self.out.copies.len() as u32 - 1));
             }
             Statement::Fetch { array, index, table, first, words } => {
@@ -135,6 +137,21 @@ impl Compiler<'_> {
                     let x = self.narrow(value);
                     self.write_narrow(place, |to| Instruction::Shuffle { to, x, mode: *mode });
                 }
+            }
+            Statement::LoadMatrices { place, array, matrices, index, transposed } => {
+                let index = self.evaluate_narrow(index);
+                let (registers, late) = self.destinations(place, MemoryType::I32, matrices.count());
+                let rows = self.shared_access(*array, registers, index);
+                self.out.matrices.push(MatricesAccess { rows, transposed: *transposed });
+                self.emit(Instruction::LoadMatrices(self.out.matrices.len() as u32 - 1));
+                self.finish(late);
+            }
+            Statement::MultiplyMatrices { place, factors, left, right, sums } => {
+                let [left, right, sums] = [left, right, sums].map(|values| self.sources(values));
+                let (to, late) = self.destinations(place, MemoryType::F32, sums.count);
+                self.out.products.push(ProductAccess { kind: factors.product(), to, left, right, sums });
+                self.emit(Instruction::MultiplyMatrices(self.out.products.len() as u32 - 1));
+                self.finish(late);
             }
             Statement::For { variable, extent, unroll, body } => self.repeat(*variable, extent, *unroll, body)?,
             Statement::If { condition, then, otherwise } => self.branch(condition, then, otherwise)?,
@@ -368,10 +385,10 @@ impl Compiler<'_> {
         }
     }
 
-    fn shared_access(&mut self, array: SharedId, registers: Registers, index: Slot) {
+    fn shared_access(&mut self, array: SharedId, registers: Registers, index: Slot) -> SharedAccess {
         let declared = self.kernel.shared[array];
         let place = self.shared_array(array);
-        self.out.shared.push(SharedAccess {
+        SharedAccess {
             registers,
             memory: declared.memory,
             base: place.base,
@@ -379,7 +396,7 @@ impl Compiler<'_> {
             length: declared.length,
             kept: self.kernel.kept == Some(array),
             index,
-        });
+        }
     }
 
     fn sources(&mut self, values: &[Expression]) -> Registers {

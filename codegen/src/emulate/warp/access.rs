@@ -1,5 +1,7 @@
 //! Loads and stores of a warp, lane by lane, checked.
 
+use warpweave_graph::halves::{bf16_of_single, f16_of_single, single_of_bf16, single_of_f16};
+
 use crate::kernel_ir::{GlobalSpace, MemoryType, ScalarType};
 
 use super::lanes::{Frame, lanes};
@@ -163,11 +165,7 @@ pub fn shared(access: &SharedAccess, store: bool, frame: &mut Frame, agent: Agen
     }
     for (lane, (word, conflict)) in conflicts {
         let index = i64::from(indices[lane]) + ((word - first[lane]) / words) as i64;
-        let fault = match conflict {
-            Conflict::Uninitialised => Fault::SharedUninitialised { index },
-            Conflict::InFlight => Fault::SharedInFlight { index },
-            Conflict::Race(other) => Fault::SharedRace { index, other },
-        };
+        let fault = shared_fault(index, conflict);
         if store {
             world.blocks[block].shared.words[first[lane]..first[lane] + span].fill(POISON);
         } else {
@@ -198,16 +196,30 @@ pub fn shared(access: &SharedAccess, store: bool, frame: &mut Frame, agent: Agen
 fn invalid_shared(access: &SharedAccess, store: bool, frame: &mut Frame, agent: Agent, valid: u32, world: &mut World) {
     let count = access.registers.count;
     for lane in lanes(agent.active & !valid) {
-        let index = i64::from(frame.lanes(access.index)[lane] as i32);
-        let fault = if index < 0 || index + i64::from(count) > i64::from(access.length) {
-            Fault::SharedOutOfBounds { index, count, length: access.length }
-        } else {
-            Fault::SharedMisaligned { index, count }
-        };
+        let fault = outside_shared(frame.lanes(access.index)[lane], count, access.length);
         world.fault(|| (agent.site)(lane as u32), fault);
         if !store {
             poison(frame, &access.registers, access.memory, lane);
         }
+    }
+}
+
+/// What to report of an access of shared elements that are not in bounds or not aligned to their number.
+pub fn outside_shared(index: u32, count: u32, length: u32) -> Fault {
+    let index = i64::from(index.cast_signed());
+    if index < 0 || index + i64::from(count) > i64::from(length) {
+        Fault::SharedOutOfBounds { index, count, length }
+    } else {
+        Fault::SharedMisaligned { index, count }
+    }
+}
+
+/// What to report of an access of a shared element.
+pub fn shared_fault(index: i64, conflict: Conflict) -> Fault {
+    match conflict {
+        Conflict::Uninitialised => Fault::SharedUninitialised { index },
+        Conflict::InFlight => Fault::SharedInFlight { index },
+        Conflict::Race(other) => Fault::SharedRace { index, other },
     }
 }
 
@@ -283,23 +295,35 @@ fn load_elements(frame: &mut Frame, registers: &Registers, memory: MemoryType, l
     for (&slot, bytes) in registers.slots[..registers.count as usize].iter().zip(bytes.chunks_exact(element)) {
         let slot = slot as usize;
         match memory {
-            MemoryType::Bool => frame.narrow[slot][lane] = truth(bytes[0] != 0),
-            MemoryType::I8 => frame.narrow[slot][lane] = i32::from(bytes[0] as i8) as u32,
-            MemoryType::U8 => frame.narrow[slot][lane] = u32::from(bytes[0]),
-            MemoryType::I16 => frame.narrow[slot][lane] = i32::from(i16::from_le_bytes([bytes[0], bytes[1]])) as u32,
-            MemoryType::U16 => frame.narrow[slot][lane] = u32::from(u16::from_le_bytes([bytes[0], bytes[1]])),
-            MemoryType::U32 => {
-                let value = u32::from_le_bytes(bytes.try_into().expect("chunks of the element's size"));
-                frame.wide[slot][lane] = i64::from(value);
-            }
-            MemoryType::I32 | MemoryType::F32 => {
-                frame.narrow[slot][lane] = u32::from_le_bytes(bytes.try_into().expect("chunks of the element's size"));
-            }
-            MemoryType::I64 => {
-                frame.wide[slot][lane] = i64::from_le_bytes(bytes.try_into().expect("chunks of the element's size"));
-            }
+            MemoryType::U32 => frame.wide[slot][lane] = i64::from(u32::from_le_bytes(whole(bytes))),
+            MemoryType::I64 => frame.wide[slot][lane] = i64::from_le_bytes(whole(bytes)),
+            narrow => frame.narrow[slot][lane] = narrow_of(narrow, bytes),
         }
     }
+}
+
+/// The narrow register that an element in memory becomes.
+///
+/// # Panics
+/// If a register of the type is wide.
+#[inline(always)]
+pub fn narrow_of(memory: MemoryType, bytes: &[u8]) -> u32 {
+    match memory {
+        MemoryType::Bool => truth(bytes[0] != 0),
+        MemoryType::I8 => i32::from(bytes[0] as i8) as u32,
+        MemoryType::U8 => u32::from(bytes[0]),
+        MemoryType::I16 => i32::from(i16::from_le_bytes(whole(bytes))) as u32,
+        MemoryType::U16 => u32::from(u16::from_le_bytes(whole(bytes))),
+        MemoryType::F16 => single_of_f16(u16::from_le_bytes(whole(bytes))).to_bits(),
+        MemoryType::BF16 => single_of_bf16(u16::from_le_bytes(whole(bytes))).to_bits(),
+        MemoryType::I32 | MemoryType::F32 => u32::from_le_bytes(whole(bytes)),
+        MemoryType::U32 | MemoryType::I64 => unreachable!("its register is wide"),
+    }
+}
+
+#[inline(always)]
+fn whole<const BYTES: usize>(bytes: &[u8]) -> [u8; BYTES] {
+    bytes.try_into().expect("chunks of the element's size")
 }
 
 #[inline(always)]
@@ -312,6 +336,12 @@ fn store_elements(frame: &Frame, registers: &Registers, memory: MemoryType, lane
             MemoryType::I8 | MemoryType::U8 => bytes[0] = frame.narrow[slot][lane] as u8,
             MemoryType::I16 | MemoryType::U16 => {
                 bytes.copy_from_slice(&(frame.narrow[slot][lane] as u16).to_le_bytes());
+            }
+            MemoryType::F16 => {
+                bytes.copy_from_slice(&f16_of_single(f32::from_bits(frame.narrow[slot][lane])).to_le_bytes());
+            }
+            MemoryType::BF16 => {
+                bytes.copy_from_slice(&bf16_of_single(f32::from_bits(frame.narrow[slot][lane])).to_le_bytes());
             }
             MemoryType::U32 => bytes.copy_from_slice(&(frame.wide[slot][lane] as u32).to_le_bytes()),
             MemoryType::I32 | MemoryType::F32 => bytes.copy_from_slice(&frame.narrow[slot][lane].to_le_bytes()),
@@ -327,6 +357,8 @@ fn through_memory(register: u32, memory: MemoryType) -> u32 {
         MemoryType::U8 => u32::from(register as u8),
         MemoryType::I16 => i32::from(register as i16) as u32,
         MemoryType::U16 => u32::from(register as u16),
+        MemoryType::F16 => single_of_f16(f16_of_single(f32::from_bits(register))).to_bits(),
+        MemoryType::BF16 => single_of_bf16(bf16_of_single(f32::from_bits(register))).to_bits(),
         MemoryType::Bool | MemoryType::I32 | MemoryType::U32 | MemoryType::F32 | MemoryType::I64 => register,
     }
 }

@@ -27,6 +27,9 @@ pub struct Copies {
     of_entry: usize,
 }
 
+/// Elements that a lane copies at most.
+const MOST_COPIED: usize = 8;
+
 /// One lane's copy: the emulated words that it writes, and what it writes.
 struct Copy {
     lane: usize,
@@ -34,7 +37,7 @@ struct Copy {
     /// The element of the array, for messages.
     index: i64,
     count: usize,
-    words: [u32; 4],
+    words: [u32; MOST_COPIED],
     /// The call that began it.
     call: u32,
 }
@@ -108,7 +111,8 @@ impl Copies {
 
     /// Reads the source of each lane and makes its destination unusable.
     pub fn begin(&mut self, access: &CopyAccess, frame: &Frame, agent: Agent, block: usize, world: &mut World) {
-        let size = i64::from(access.count) * 4;
+        let element = i64::from(access.memory.bytes());
+        let size = i64::from(access.count) * element;
         let exists = frame.holds(access.exists, agent.active);
         let mut recall = Recall::default();
         let mut addresses = [i64::MIN; 32];
@@ -124,10 +128,10 @@ impl Copies {
                 world.fault(|| (agent.site)(lane as u32), Fault::SharedMisaligned { index, count });
                 continue;
             }
-            let mut words = [0; 4];
+            let mut words = [0; MOST_COPIED];
             if exists >> lane & 1 != 0 {
                 let at = frame.index(access.source, lane);
-                addresses[lane] = at.saturating_mul(4);
+                addresses[lane] = at.saturating_mul(element);
                 words = read(access, addresses[lane], size, lane, agent, &mut recall, world);
             }
             let first = access.base as usize + index as usize;
@@ -175,7 +179,7 @@ impl Copies {
             let thread = agent.shared.first_thread as usize + lane;
             for at in (thread * count..access.words as usize).step_by(threads * count) {
                 let source = &world.table(table)[first as usize + at..][..count];
-                let words = std::array::from_fn(|word| source[word] as u32);
+                let words = std::array::from_fn(|word| source.get(word).map_or(0, |word| *word as u32));
                 let from = access.array.base as usize + index as usize + at;
                 let shared = &mut world.blocks[block].shared;
                 let conflict = shared.write(from..from + count, lane as u32, &agent.shared);
@@ -219,7 +223,7 @@ pub fn fault_of_conflict(conflict: Conflict, index: i64) -> Fault {
     }
 }
 
-/// The words at an address, checked as a load is.
+/// The elements at an address, a word each, checked as a load is.
 fn read(
     access: &CopyAccess,
     address: i64,
@@ -228,7 +232,7 @@ fn read(
     agent: Agent,
     recall: &mut Recall,
     world: &mut World,
-) -> [u32; 4] {
+) -> [u32; MOST_COPIED] {
     let space = access.space;
     let length = match space {
         GlobalSpace::Arena | GlobalSpace::States => world.arena.bytes.len(),
@@ -244,23 +248,23 @@ fn read(
     };
     if let Some(fault) = fault {
         world.fault(|| (agent.site)(lane as u32), fault);
-        return [POISON; 4];
+        return [POISON; MOST_COPIED];
     }
     let (at, size) = (address as usize, size as usize);
     let memory = match space {
         GlobalSpace::Arena | GlobalSpace::States => &world.arena.bytes[..],
         GlobalSpace::Weights => world.weights,
     };
-    let mut words = [0; 4];
-    for (word, bytes) in words.iter_mut().zip(memory[at..at + size].chunks_exact(4)) {
-        *word = u32::from_le_bytes(bytes.try_into().expect("chunks of four bytes"));
+    let mut words = [0; MOST_COPIED];
+    for (word, bytes) in words.iter_mut().zip(memory[at..at + size].chunks_exact(access.memory.bytes() as usize)) {
+        *word = access::narrow_of(access.memory, bytes);
     }
     if space != GlobalSpace::Weights
         && let Some((at, problem)) = access::order(world, at, size, false, agent.warp, recall)
     {
         access::unordered(world, agent, lane, at, problem, GlobalRace::ReadAfterWrite);
         match world.options.unordered {
-            UnorderedValue::Poison => return [POISON; 4],
+            UnorderedValue::Poison => return [POISON; MOST_COPIED],
             UnorderedValue::Found => {}
         }
     }

@@ -441,9 +441,9 @@ impl Core {
                     self.pc = pc;
                     return Event::Stop(Stop::Barrier);
                 }
-                Instruction::WarpBarrier => self.meet(body, at, world),
+                Instruction::WarpBarrier => self.meet("a warp barrier", body, at, world),
                 Instruction::Shuffle { to, x, mode } => {
-                    self.meet(body, at, world);
+                    self.meet("a shuffle", body, at, world);
                     let (active, from) = (self.active, frame.lanes(x));
                     let result = std::array::from_fn(|lane| {
                         let source = source_lane(mode, lane);
@@ -452,7 +452,7 @@ impl Core {
                     frame.write(to, active, &result);
                 }
                 Instruction::ShuffleWide { to, x, mode } => {
-                    self.meet(body, at, world);
+                    self.meet("a shuffle", body, at, world);
                     let (active, from) = (self.active, frame.wide_lanes(x));
                     let result = std::array::from_fn(|lane| {
                         let source = source_lane(mode, lane);
@@ -496,6 +496,9 @@ impl Core {
                     let site = |lane| self.site(body, at, lane);
                     let agent = Agent { warp: self.id, active: self.active, shared, site: &site };
                     access::shared(access, store, frame, agent, self.block, world);
+                }
+                Instruction::LoadMatrices(_) | Instruction::MultiplyMatrices(_) => {
+                    self.matrices(instruction, body, at, frame, world);
                 }
                 Instruction::AsyncCopy(_)
                 | Instruction::Fetch(_)
@@ -580,15 +583,6 @@ impl Core {
         self.fuel = self.fuel.saturating_sub(1);
         self.pc = pc;
         self.fuel == 0
-    }
-
-    /// All lanes meet.
-    fn meet(&mut self, body: &CompiledBody, pc: u32, world: &mut World) {
-        if self.active != ALL {
-            let fault = Fault::DivergentShuffle { active: self.active };
-            world.fault(|| self.site(body, pc, self.active.trailing_zeros() & 31), fault);
-        }
-        self.stamp += 1;
     }
 
     fn over_budget(&self, body: &CompiledBody, pc: u32, world: &mut World) -> Event {

@@ -198,6 +198,8 @@ impl Frame {
                 Floor,
                 Ceil,
                 RoundEven,
+                ToF16,
+                ToBF16,
                 SameBits,
                 I32ToF32,
                 F32ToI32,

@@ -6,6 +6,7 @@ mod element;
 pub mod execute;
 mod indices;
 pub mod lanes;
+mod matrices;
 pub mod presets;
 pub mod schedule;
 pub mod statistics;

@@ -29,15 +29,25 @@ pub fn wavefronts(indices: &[i64; 32], size: u32, element: u32, base: u32) -> u6
             let first = i64::from(base) + index * i64::from(element);
             words.extend(first / 4..=(first + i64::from(size) - 1) / 4);
         }
-        words.sort_unstable();
-        words.dedup();
-        let mut banks = [0u64; 32];
-        for word in words {
-            banks[(word % 32) as usize] += 1;
-        }
-        total += banks.into_iter().max().unwrap_or(0);
+        total += conflicts(words);
     }
     total
+}
+
+/// Wavefronts of a load of the rows of a matrix, from the first of so many words of each; rows that are not loaded have none.
+pub fn wavefronts_of_rows(first_words: &[Option<i64>], words: i64) -> u64 {
+    conflicts(first_words.iter().flatten().flat_map(|&first| first..first + words).collect())
+}
+
+/// The most words that lie in one bank; equal words are one.
+fn conflicts(mut words: Vec<i64>) -> u64 {
+    words.sort_unstable();
+    words.dedup();
+    let mut banks = [0u64; 32];
+    for word in words {
+        banks[(word % 32) as usize] += 1;
+    }
+    banks.into_iter().max().unwrap_or(0)
 }
 
 /// Wavefronts of a shared access of `size` bytes by these lanes without conflicts.
@@ -107,6 +117,8 @@ fn is_float_unary(op: NarrowUnary) -> bool {
         | NarrowUnary::RoundEven => true,
         NarrowUnary::NegateI32
         | NarrowUnary::AbsoluteI32
+        | NarrowUnary::ToF16
+        | NarrowUnary::ToBF16
         | NarrowUnary::Not
         | NarrowUnary::SameBits
         | NarrowUnary::I32ToF32

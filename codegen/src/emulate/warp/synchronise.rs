@@ -5,8 +5,7 @@ use warpweave_plan::tables::{Awaited, INSTRUCTION_WORDS, OPCODE_RUN, OPCODE_SIGN
 use crate::kernel_ir::{ControlWord, MemoryOrder, Table};
 
 use super::execute::Core;
-use super::lanes::Frame;
-use super::lanes::lanes;
+use super::lanes::{ALL, Frame, lanes};
 use super::presets::{HeldOperands, OwnWaits};
 use crate::emulate::bytecode::scalar::truth;
 use crate::emulate::bytecode::{CompiledBody, Slot, WaitAccess};
@@ -14,6 +13,20 @@ use crate::emulate::report::{Fault, StatusRecord};
 use crate::emulate::world::World;
 
 impl Core {
+    /// All lanes meet in an operation of the warp.
+    pub fn meet(&mut self, operation: &'static str, body: &CompiledBody, pc: u32, world: &mut World) {
+        self.all_lanes(operation, body, pc, world);
+        self.stamp += 1;
+    }
+
+    /// Reports an operation of the warp that some lanes do not arrive at.
+    pub fn all_lanes(&self, operation: &'static str, body: &CompiledBody, pc: u32, world: &mut World) {
+        if self.active != ALL {
+            let fault = Fault::DivergentWarp { operation, active: self.active };
+            world.fault(|| self.site(body, pc, self.active.trailing_zeros() & 31), fault);
+        }
+    }
+
     /// Reads a word of a plan table.
     pub fn load_table(
         &self,

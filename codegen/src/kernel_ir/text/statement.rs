@@ -7,8 +7,8 @@ use warpweave_graph::text::reader::{Parsed, Reader, Word};
 use super::expression::{expression, index};
 use super::scope::Scope;
 use crate::kernel_ir::{
-    ArrayId, Block, CallOperands, CallWaits, Expression, GlobalSpace, LocalId, MemoryType, Place, SharedId,
-    ShuffleMode, Statement, Width,
+    ArrayId, Block, CallOperands, CallWaits, Expression, GlobalSpace, Half, LocalId, Matrices, MemoryType, Place,
+    SharedId, ShuffleMode, Statement, Width,
 };
 
 /// Statements up to the closing brace, which is skipped.
@@ -143,6 +143,12 @@ fn written(reader: &mut Reader<'_>, scope: &Scope<'_>) -> Parsed<Statement> {
     }
     if reader.eat_word("check") {
         return check(reader, scope, place);
+    }
+    if reader.eat_word("matrices") {
+        return load_matrices(reader, scope, place);
+    }
+    if reader.eat_word("product") {
+        return multiply_matrices(reader, scope, place);
     }
     if reader.eat_word("shuffle") {
         return shuffle(reader, scope, place);
@@ -280,6 +286,35 @@ fn shuffle(reader: &mut Reader<'_>, scope: &Scope<'_>, place: Place) -> Parsed<S
     Ok(Statement::Shuffle { place, value: expression(reader, scope)?, mode })
 }
 
+/// What follows `matrices`.
+fn load_matrices(reader: &mut Reader<'_>, scope: &Scope<'_>, place: Place) -> Parsed<Statement> {
+    let before = reader.clone();
+    let count: u32 = reader.integer("a number of matrices")?;
+    let matrices = Matrices::ALL.into_iter().find(|matrices| matrices.count() == count);
+    let matrices = matrices.ok_or_else(|| before.expected("1, 2 or 4 matrices"))?;
+    reader.keyword("of")?;
+    let array = scope.shared(reader)?;
+    let index = index(reader, scope)?;
+    Ok(Statement::LoadMatrices { place, array, matrices, index, transposed: reader.eat_word("transposed") })
+}
+
+/// What follows `product`.
+fn multiply_matrices(reader: &mut Reader<'_>, scope: &Scope<'_>, place: Place) -> Parsed<Statement> {
+    let before = reader.clone();
+    let memory: MemoryType = reader.named("a type of floating point of 16 bits")?;
+    let factors = Half::ALL.into_iter().find(|half| half.memory() == memory);
+    let factors = factors.ok_or_else(|| before.expected("a type of floating point of 16 bits"))?;
+    let values = |reader: &mut Reader<'_>, word: &str| {
+        reader.keyword(word)?;
+        reader.mark("[")?;
+        reader.list("]", |reader| expression(reader, scope))
+    };
+    let left = values(reader, "of")?;
+    let right = values(reader, "and")?;
+    let sums = values(reader, "plus")?;
+    Ok(Statement::MultiplyMatrices { place, factors, left, right, sums })
+}
+
 fn repeat(reader: &mut Reader<'_>, scope: &Scope<'_>, unroll: bool) -> Parsed<Statement> {
     let variable = scope.local(reader)?;
     reader.mark("<")?;
@@ -292,6 +327,8 @@ fn width(reader: &mut Reader<'_>) -> Width {
         Width::Two
     } else if reader.eat_word("x4") {
         Width::Four
+    } else if reader.eat_word("x8") {
+        Width::Eight
     } else {
         Width::One
     }
@@ -375,6 +412,14 @@ fn line(statement: &Statement) -> String {
             ShuffleMode::Xor(mask) => format!("{place} = shuffle xor {mask} of {value}"),
             ShuffleMode::Broadcast(lane) => format!("{place} = shuffle lane {lane} of {value}"),
         },
+        Statement::LoadMatrices { place, array, matrices, index, transposed } => {
+            let transposed = if *transposed { " transposed" } else { "" };
+            format!("{place} = matrices {} of {array}[{index}]{transposed}", matrices.count())
+        }
+        Statement::MultiplyMatrices { place, factors, left, right, sums } => {
+            let [left, right, sums] = [left, right, sums].map(|values| list(values));
+            format!("{place} = product {} of [{left}] and [{right}] plus [{sums}]", factors.memory().word())
+        }
         Statement::Break => "break".to_owned(),
         Statement::Call { kernel, operands, tile } => format!("call {kernel}{}", called_with(operands, tile)),
         Statement::Dispatch { number, operands, tile, waits: CallWaits { ring, first, count, stopped } } => {
@@ -411,6 +456,7 @@ fn prefix(width: Width) -> &'static str {
         Width::One => "",
         Width::Two => "x2 ",
         Width::Four => "x4 ",
+        Width::Eight => "x8 ",
     }
 }
 

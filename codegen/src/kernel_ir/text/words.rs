@@ -17,6 +17,8 @@ words!(MemoryType {
     U32 => "u32",
     I64 => "i64",
     F32 => "f32",
+    F16 => "f16",
+    BF16 => "bf16",
 });
 words!(GlobalSpace { Arena => "arena", Weights => "weights", States => "states" });
 words!(Builtin { Thread => "thread", Block => "block", Grid => "grid", FirstOperand => "first_operand" });
@@ -41,6 +43,8 @@ words!(UnaryOp {
     Floor => "floor",
     Ceil => "ceil",
     RoundEven => "round",
+    ToF16 => "to_f16",
+    ToBF16 => "to_bf16",
     Bits => "bits",
     OfBits => "of_bits",
 });

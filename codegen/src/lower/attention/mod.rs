@@ -163,16 +163,25 @@ fn axes(
 }
 
 /// Names the arrays of all staged values.
-fn allocate(emitter: &mut Emitter, geometry: &AttentionGeometry, axes: &[Vec<PhaseAxis>], rows: &Rows) {
+fn allocate(
+    emitter: &mut Emitter,
+    geometry: &AttentionGeometry,
+    axes: &[Vec<PhaseAxis>],
+    rows: &Rows,
+) -> Result<(), LowerError> {
     for (position, (spans, axes)) in geometry.boxes.iter().zip(axes).enumerate() {
         let array = match position {
             _ if position == geometry.attention.maximum => rows.maximum,
             _ if position == geometry.attention.total => rows.total,
-            _ => emitter.shared(MemoryType::F32, extents(spans).iter().product()),
+            _ => {
+                let memory = emitter.memory_type(emitter.body().staged[position].expr.element)?;
+                emitter.shared(memory, extents(spans).iter().product())
+            }
         };
         let first = axes.iter().map(|axis| axis.first.clone()).collect();
         emitter.staged.push(StagedArray { array, first, spans: spans.clone() });
     }
+    Ok(())
 }
 
 /// The phase of what leaves the group.
@@ -195,7 +204,7 @@ impl<'a> Parts<'a> {
         let axes = axes(emitter, tile, geometry, padded, &grid, keys)?;
         let [maximum, total, factor] = [(); 3].map(|()| emitter.shared(MemoryType::F32, geometry.rows()));
         let rows = Rows { maximum, total, factor };
-        allocate(emitter, geometry, &axes, &rows);
+        allocate(emitter, geometry, &axes, &rows)?;
         Ok(Self { body, geometry, axes, rows, keys })
     }
 

@@ -10,7 +10,6 @@ use warpweave_plan::template::staged::padded::PaddedBody;
 
 use crate::kernel_ir::expression::{Builtin, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
-use crate::kernel_ir::memory::MemoryType;
 use crate::kernel_ir::statement::Statement;
 use crate::lower::arithmetic::emit_literal;
 use crate::lower::arithmetic::set;
@@ -47,7 +46,8 @@ impl Boxes {
         let mut found = Vec::with_capacity(boxes.len());
         for (position, spans) in boxes.iter().enumerate() {
             let padding = padded.padding[position];
-            let array = emitter.shared(MemoryType::F32, extents(spans).iter().product());
+            let memory = emitter.memory_type(emitter.body().staged[position].expr.element)?;
+            let array = emitter.shared(memory, extents(spans).iter().product());
             let axes = spans.iter().map(|span| staged_axis(emitter, tile, span, span.stays_inside(&grid), padding));
             let axes = axes.collect::<Result<Vec<_>, _>>()?;
             let first = axes.iter().map(|axis| axis.first.clone()).collect();

@@ -11,11 +11,11 @@ use crate::lower::arithmetic::{access, scaled, set};
 use crate::lower::contraction::side::Side;
 use crate::lower::contraction::slices::Finished;
 use crate::lower::contraction::unit::Products;
-use crate::lower::emitter::{Emitter, add, multiply};
+use crate::lower::emitter::{Emitter, add};
 use crate::lower::error::LowerError;
 use crate::lower::scalar::Point;
 use crate::lower::shared_values::SharedValues;
-use crate::lower::store::{output, store, store_neighbours};
+use crate::lower::store::{bind_value, output, store, store_neighbours};
 use crate::lower::tile::TileAxes;
 
 /// Emits the group's other stages and the stores.
@@ -47,10 +47,7 @@ pub(crate) fn emit(
                     }
                     axes
                 };
-                let reduced_of = |column: Expression| {
-                    let at = add(multiply(row, Expression::i32(finished.columns as i32)), column);
-                    Expression::Element(finished.sums, Box::new(at))
-                };
+                let reduced_of = |column: Expression| products.finished(&finished, row, column);
                 let inside = decoded.inside.map(|array| Expression::Element(array, Box::new(first.clone())));
                 emitter.when(inside, |emitter| match &run {
                     None => finish_element(emitter, axes_of(&first), reduced_of(first.clone())),
@@ -191,7 +188,7 @@ fn finish(
             point.reduced = Some(reduced.into());
         }
         let result = shared.emit(emitter, &mut point, stage)?;
-        let value = emitter.bind(scalar_type(emitter, expr.element)?, result);
+        let value = bind_value(emitter, stage, result)?;
         let stored = run.and_then(|(run, part)| {
             let array = run.stores.iter().find(|(of, _)| *of == stage)?.1;
             Some((array, part))

@@ -98,7 +98,7 @@ impl<'l> Loop<'l> {
         match shape.pipeline {
             Pipeline::Unpipelined => this.in_turn(emitter),
             Pipeline::RegisterPrefetch => this.through_registers(emitter),
-            Pipeline::Asynchronous { depth } if contraction.is_copied(emitter.body(), &shape) => {
+            Pipeline::Asynchronous { depth } if is_copied(emitter, contraction, sides) => {
                 this.asynchronous(emitter, depth)
             }
             Pipeline::Asynchronous { .. } => this.through_registers(emitter),
@@ -240,6 +240,11 @@ impl<'l> Loop<'l> {
     fn place(&self, emitter: &mut Emitter, buffer: &Expression) -> Result<(), LowerError> {
         self.sides.iter().try_for_each(|side| side.place(emitter, buffer))
     }
+}
+
+/// Whether asynchronous copies bring both sides, as they lie in memory.
+fn is_copied(emitter: &Emitter, contraction: &Contraction, sides: &[Side; 2]) -> bool {
+    contraction.is_plain(emitter.body()) && sides.iter().all(|side| side.load.can_be_copied())
 }
 
 /// Evaluates factors on the thread's elements of a step, zero where there is nothing.

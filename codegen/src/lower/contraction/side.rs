@@ -4,12 +4,11 @@ use warpweave_graph::expr::{AxisId, Index, Scalar};
 use warpweave_plan::body::{GroupBody, StageSource};
 use warpweave_plan::template::contraction::joined::JoinedReduction;
 use warpweave_plan::template::contraction::shape::ContractionShape;
-use warpweave_plan::template::contraction::tile_load::{Fetch, RowLayout, SideLoad, plain_read};
+use warpweave_plan::template::contraction::tile_load::{Fetch, RowLayout, SideLoad, TileRows, plain_read};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 
 use crate::kernel_ir::expression::{BinaryOp, Constant, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
-use crate::kernel_ir::memory::Width;
 use crate::kernel_ir::statement::Statement;
 use crate::lower::arithmetic::scalar_type;
 use crate::lower::arithmetic::set;
@@ -167,6 +166,14 @@ impl<'a> Side<'a> {
         }
     }
 
+    /// Where the step `in_step` of the thread's `slot`-th element lies in the buffer that begins at `base`.
+    fn place_in_tile(&self, base: LocalId, in_step: Expression, slot: Expression) -> Expression {
+        match self.load.rows {
+            TileRows::Steps => add(add(base, scaled(in_step, self.load.row())), self.place_in_row(slot)),
+            TileRows::Elements => add(add(base, scaled(self.element(slot), self.load.row())), in_step),
+        }
+    }
+
     /// Where the thread's `slot`-th element lies in its row of the tile. All fetches of a thread have one order.
     fn place_in_row(&self, slot: Expression) -> Expression {
         let RowLayout::Swizzled { unit, turns } = self.load.layout else { return self.element(slot) };
@@ -250,7 +257,7 @@ impl<'a> Side<'a> {
             if self.load.width > 1 {
                 let read =
                     plain_read(&emitter.body().stages[0].expr, self.factor).expect("wide fetches are of plain reads");
-                return point.read_wide(emitter, (read, Width::Four), self.fetched, at);
+                return point.read_wide(emitter, (read, access(self.load.width)), self.fetched, at);
             }
             let value = point.emit(emitter, self.factor)?;
             emitter.push(set(self.fetched, at, value));
@@ -271,7 +278,7 @@ impl<'a> Side<'a> {
                     let reached = both(step.exists.clone(), step.reaches(&in_step));
                     let exists = both(both(reached, self.is_inside(&slot)), guard);
                     let exists = exists.unwrap_or(Expression::Constant(Constant::Bool(true)));
-                    let index = add(add(base, scaled(in_step, self.load.row())), self.place_in_row(slot));
+                    let index = self.place_in_tile(base, in_step, slot);
                     let width = access(self.load.width);
                     emitter.push(Statement::AsyncCopy { array: self.shared, index, space, source, width, exists });
                     Ok(())
@@ -303,27 +310,26 @@ impl<'a> Side<'a> {
 
     /// Stores what was fetched to a buffer.
     pub(crate) fn place(&self, emitter: &mut Emitter, buffer: &Expression) -> Result<(), LowerError> {
-        let SideLoad { width, fetch, .. } = self.load;
+        let width = self.load.width;
         let base = self.base(emitter, buffer);
         emitter.when(self.has_unit(), |emitter| {
             emitter.repeat(Expression::i32(self.load.trips() as i32), true, |emitter, trip| {
                 let (slot, in_step) = self.place_of(trip);
-                let first = add(add(base, scaled(in_step, self.load.row())), self.place_in_row(slot.clone()));
+                let first = self.place_in_tile(base, in_step, slot.clone());
                 let value = |part: usize| {
                     let at = add(scaled(trip.into(), width), Expression::i32(part as i32));
                     Expression::Element(self.fetched, Box::new(at))
                 };
                 emitter.when(self.is_in_tile(&slot), |emitter| {
-                    match fetch {
-                        Fetch::Elements => {
-                            let values = (0..width).map(value).collect();
-                            emitter.push(Statement::StoreShared { array: self.shared, index: first, values });
-                        }
-                        Fetch::Reduction => (0..width).for_each(|part| {
-                            let index = add(first.clone(), Expression::i32((part * self.load.row()) as i32));
-                            let values = vec![value(part)];
-                            emitter.push(Statement::StoreShared { array: self.shared, index, values });
-                        }),
+                    if self.load.stores() == 1 {
+                        let values = (0..width).map(value).collect();
+                        emitter.push(Statement::StoreShared { array: self.shared, index: first, values });
+                        return Ok(());
+                    }
+                    for part in 0..width {
+                        let index = add(first.clone(), Expression::i32((part * self.load.row()) as i32));
+                        let values = vec![value(part)];
+                        emitter.push(Statement::StoreShared { array: self.shared, index, values });
                     }
                     Ok(())
                 })

@@ -18,8 +18,8 @@ pub(super) struct Slice {
 
 /// The sums that a thread finishes.
 pub(crate) struct Finished {
-    /// `rows × columns`, row by row.
-    pub(crate) sums: ArrayId,
+    /// `rows × columns`: those of the thread's tile in their order, or those of a part of it row by row.
+    sums: ArrayId,
     pub(crate) rows: usize,
     pub(crate) columns: usize,
     /// The first row and the first column of the thread's tile, where slices finish parts of it.
@@ -34,6 +34,15 @@ impl Finished {
 }
 
 impl Products {
+    /// The sum of a row and a column that a thread finishes.
+    pub(crate) fn finished(&self, finished: &Finished, row: LocalId, column: Expression) -> Expression {
+        let at = match finished.first {
+            None => self.sum(row.into(), column),
+            Some(_) => add(scaled(row.into(), finished.columns), column),
+        };
+        Expression::Element(finished.sums, Box::new(at))
+    }
+
     /// The sums of all slices. The threads of the second half of slices leave theirs in shared memory. Those of the first half
     /// add them to their own, and leave the sums in the same places. Each thread then adds what is there of the part that it
     /// finishes.
@@ -51,7 +60,7 @@ impl Products {
         let finished = Finished { sums, rows: finish.rows, columns: finish.columns, first: Some(first) };
         emitter.repeat(Expression::i32(finish.rows as i32), true, |emitter, row| {
             emitter.repeat(Expression::i32(finish.columns as i32), true, |emitter, column| {
-                let element = add(scaled(finished.place(0, row), shape.columns), finished.place(1, column));
+                let element = self.sum(finished.place(0, row), finished.place(1, column));
                 let index = add(scaled(element, self.half()), slice.thread);
                 let at = add(scaled(row.into(), finish.columns), column);
                 self.add_slices(emitter, (shared, index), (sums, at))

@@ -17,7 +17,7 @@ use crate::lower::error::LowerError;
 use crate::lower::reduce::{accumulate, combine, neutral, reduced_value};
 use crate::lower::scalar::Point;
 use crate::lower::shared_values::SharedValues;
-use crate::lower::store::store;
+use crate::lower::store::{bind_value, store};
 use crate::lower::tile::TileAxes;
 
 /// Emits every stage at the point of the tile with this number, if there is one.
@@ -55,7 +55,6 @@ fn emit_stage(
     shared: &mut SharedValues,
 ) -> Result<LocalId, LowerError> {
     let expr = &emitter.body().stages[stage].expr;
-    let scalar = scalar_type(emitter, expr.element)?;
     let mut point = Point::new(stage, tile.to_vec(), stages);
     let own = beside.iter().filter(|((of, _), _)| *of == stage);
     own.for_each(|((_, read), local)| point.known_read(*read, *local));
@@ -80,7 +79,7 @@ fn emit_stage(
         point.reduced = Some(reduced_value(emitter, reducer, element, accumulator));
     }
     let result = shared.emit(emitter, &mut point, stage)?;
-    let value = emitter.bind(scalar, result);
+    let value = bind_value(emitter, stage, result)?;
     store(emitter, &mut point, stage, value)?;
     Ok(value)
 }

@@ -18,7 +18,7 @@ use crate::lower::pointwise::fetcher::{Fetched, Fetcher};
 use crate::lower::reduce::{accumulate, neutral, reduced_value};
 use crate::lower::scalar::Point;
 use crate::lower::shared_values::SharedValues;
-use crate::lower::store::{output, store, store_neighbours};
+use crate::lower::store::{bind_value, output, store, store_neighbours};
 
 /// Loads that are asked for together; those of the next taps are asked for before these are used.
 const TOGETHER: usize = 32;
@@ -171,7 +171,7 @@ impl Places {
             point.reduced = Some(reduced_value(emitter, reducer, expr.body_element(), sum));
         }
         let result = shared.emit(emitter, &mut point, stage)?;
-        Ok(emitter.bind(scalar_type(emitter, expr.element)?, result))
+        bind_value(emitter, stage, result)
     }
 
     /// The reduced values of a stage at all points; none if it does not reduce.

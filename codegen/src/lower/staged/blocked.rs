@@ -4,7 +4,6 @@
 //! neighbouring rows. What is read of memory is asked for a trip of some steps before it is used.
 //! Rows and columns beyond the box repeat its last ones and are not stored.
 
-use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index, ReadId, Scalar};
 use warpweave_plan::body::StageSource;
@@ -285,7 +284,7 @@ fn is_in_memory(emitter: &Emitter, phase: &Phase, read: ReadId) -> bool {
     let StageSource::Operand(operand) = stage.sources[read.operand] else { return false };
     let tensor = emitter.body().operands[operand];
     let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
-    stage.expr.operands[read.operand].element == ElementType::F32
+    stage.expr.operands[read.operand].element.is_single()
         && !emitter.is_tagged(tensor)
         && read.index.iter().chain(conditions).all(Index::is_free_of_reads)
 }

@@ -18,7 +18,6 @@ use warpweave_plan::template::staged;
 use warpweave_plan::template::staged::padded::PaddedBody;
 use warpweave_plan::template::staged::phase::{Method, methods};
 
-use crate::kernel_ir::memory::MemoryType;
 use crate::kernel_ir::statement::Statement;
 use crate::lower::emitter::{Emitter, StagedArray};
 use crate::lower::error::LowerError;
@@ -37,7 +36,7 @@ pub(crate) fn emit(emitter: &mut Emitter, original: &Kernel, padded: &PaddedBody
         let expr = &body.staged[position].expr;
         let extents = staged::extents(spans);
         let padding = padded.padding[position];
-        let array = emitter.shared(MemoryType::F32, extents.iter().product());
+        let array = emitter.shared(emitter.memory_type(expr.element)?, extents.iter().product());
         let axes = spans.iter().map(|span| staged_axis(emitter, &tile, span, span.stays_inside(&grid), padding));
         let axes = axes.collect::<Result<Vec<_>, _>>()?;
         let first = axes.iter().map(|axis| axis.first.clone()).collect();

@@ -8,13 +8,12 @@ use crate::kernel_ir::expression::{Expression, ScalarType};
 use crate::kernel_ir::ids::{LocalId, SharedId};
 use crate::kernel_ir::memory::{GlobalSpace, Width};
 use crate::kernel_ir::statement::{Place, Statement};
-use crate::lower::arithmetic::scalar_type;
 use crate::lower::emitter::{Emitter, add};
 use crate::lower::error::LowerError;
 use crate::lower::row::{Row, SharedPlace, place_of};
 use crate::lower::scalar::Point;
 use crate::lower::shared_values::SharedValues;
-use crate::lower::store::{output, store};
+use crate::lower::store::{bind_value, output, store};
 
 /// What the finishing thread reads of memory, by stage, loaded.
 pub(super) type LoadedReads = Vec<Vec<(ReadId, LocalId)>>;
@@ -129,7 +128,7 @@ pub(super) fn finish(
             position += 1;
         }
         let result = shared.emit(emitter, &mut point, stage)?;
-        stages.push(Some(emitter.bind(scalar_type(emitter, expr.element)?, result)));
+        stages.push(Some(bind_value(emitter, stage, result)?));
     }
     let is_polled = |stage: usize| output(emitter, stage).is_some_and(|(tensor, _)| emitter.is_tagged(tensor));
     let (polled, others): (Vec<usize>, Vec<usize>) = (0..stages.len()).partition(|&stage| is_polled(stage));

@@ -2,12 +2,11 @@
 
 use warpweave_plan::template::row::rounds::RUN;
 use warpweave_plan::template::weight_stationary::reads::{
-    ResidentRead, column_axes, resident_elements, resident_reads,
+    ResidentRead, column_axes, resident_element, resident_elements, resident_reads,
 };
 
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
 use crate::kernel_ir::ids::SharedId;
-use crate::kernel_ir::memory::MemoryType;
 use crate::kernel_ir::statement::Statement;
 use crate::lower::emitter::{Emitter, add, binary, multiply};
 use crate::lower::error::LowerError;
@@ -16,7 +15,7 @@ use crate::lower::tile::{TileAxes, decode_box};
 
 /// Emits the kernel that brings what a tile keeps: a thread a run of neighbours.
 pub(crate) fn emit_hold(emitter: &mut Emitter) -> Result<(), LowerError> {
-    let kept = declare(emitter);
+    let kept = declare(emitter)?;
     let tile = TileAxes::emit(emitter)?;
     let first_row = column_axes(emitter.body());
     let axes: Vec<usize> = (first_row..emitter.body().tile_rank).collect();
@@ -55,9 +54,10 @@ pub(crate) fn emit_hold(emitter: &mut Emitter) -> Result<(), LowerError> {
 }
 
 /// The array that the constants of a tile lie in.
-pub(super) fn declare(emitter: &mut Emitter) -> SharedId {
+pub(super) fn declare(emitter: &mut Emitter) -> Result<SharedId, LowerError> {
+    let memory = emitter.memory_type(resident_element(emitter.body()))?;
     let length = resident_elements(emitter.kernel());
-    emitter.keep(MemoryType::F32, length)
+    Ok(emitter.keep(memory, length))
 }
 
 /// The coordinates of all axes at a point of the reduction.

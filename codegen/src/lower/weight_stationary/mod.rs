@@ -29,7 +29,7 @@ use crate::lower::error::LowerError;
 use crate::lower::tile::TileAxes;
 
 pub(crate) fn emit(emitter: &mut Emitter) -> Result<(), LowerError> {
-    let kept = hold::declare(emitter);
+    let kept = hold::declare(emitter)?;
     let tile = TileAxes::emit(emitter)?;
     let thread = emitter.bind(ScalarType::I32, Expression::Builtin(Builtin::Thread));
     let number = emitter.bind(ScalarType::I32, binary(BinaryOp::ShiftRight, thread, Expression::i32(5)));

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use warpweave::frontend::{ImportOptions, Overridable};
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::graph::pipeline::Selection;
+use warpweave::graph::program::precision::Precision;
 use warpweave::plan::plan::ExecutionPlan;
 use warpweave::plan::plan::backend::{Backend, BackendChoice, BackendReason, PlanBackend};
 use warpweave::runtime::bundle::{self, BundleError, BundleTarget};
@@ -28,10 +29,10 @@ pub struct ProgramArguments<S: Args = ImportArguments> {
     /// An ONNX model or a bundle; told apart by content
     #[arg(value_name = "MODEL|BUNDLE")]
     pub path: PathBuf,
-    /// reference, host, emulator, text, or cuda:N
+    /// reference, host, emulator, text, machine-code, or cuda:N
     #[arg(long, default_value = "host")]
     pub device: Device,
-    /// The most threads of the host back end
+    /// The most threads of the host back end, and of executed machine code
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<usize>,
     /// After how many seconds a wait between blocks gives up
@@ -40,6 +41,9 @@ pub struct ProgramArguments<S: Args = ImportArguments> {
     /// How far a model's operators are fused: none, register or full; full on a GPU, register on the host unless given
     #[arg(long, value_name = "LEVEL")]
     pub fusion: Option<FusionLevel>,
+    /// What a model's floating point is stored in: fp32, fp16 or bf16; computed in FP32 in any case. FP32 as it is unless given
+    #[arg(long, value_name = "PRECISION")]
+    pub precision: Option<Precision>,
     /// What runs a model's plan on GPU, emulator and text; auto unless given
     #[arg(long, value_enum)]
     pub backend: Option<Runs>,
@@ -109,18 +113,23 @@ pub struct ModelChoices {
     pub fusion: Option<FusionLevel>,
     /// What runs its plan on a GPU; chosen by prediction unless given.
     pub backend: Option<Runs>,
+    /// What its singles are stored in; singles unless given.
+    pub precision: Option<Precision>,
 }
 
 /// The model or bundle at `path`; choices that are a model's alone are refused for a bundle.
 pub fn load(path: &Path, options: &ImportOptions, choices: ModelChoices) -> Result<Source, CliError> {
-    let mut source = Source::load(path, options)?;
-    match &mut source {
+    match Source::load(path, options)? {
         Source::Model(build) => {
+            let mut build = build.stored_in(choices.precision.unwrap_or_default())?;
             (build.fusion, build.backend) = (choices.fusion, choices.backend.unwrap_or(Runs::Auto).choice());
+            Ok(Source::Model(Box::new(build)))
         }
-        Source::Bundle(_) => refuse_for_bundle(options, choices)?,
+        bundle @ Source::Bundle(_) => {
+            refuse_for_bundle(options, choices)?;
+            Ok(bundle)
+        }
     }
-    Ok(source)
 }
 
 /// Refuses choices that are a model's alone.
@@ -140,6 +149,7 @@ pub fn refuse_for_bundle(options: &ImportOptions, choices: ModelChoices) -> Resu
         (!options.constants.is_empty(), "--constant fixes", "a model's inputs, a bundle is compiled already"),
         (choices.fusion.is_some(), "--fusion chooses", compiled),
         (choices.backend.is_some(), "--backend chooses", compiled),
+        (choices.precision.is_some(), "--precision chooses", compiled),
     ];
     let refused = given.iter().find(|(is_given, ..)| *is_given);
     refused
@@ -158,7 +168,7 @@ impl<S: Args> ProgramArguments<S> {
     }
 
     fn choices(&self) -> ModelChoices {
-        ModelChoices { fusion: self.fusion, backend: self.backend }
+        ModelChoices { fusion: self.fusion, backend: self.backend, precision: self.precision }
     }
 
     /// How sessions are opened.

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::runtime::bundle::BundleTarget;
 use warpweave::{Checked, Source, random_inputs};
 
 use super::check_text as text;
 use crate::arguments::import::ImportArguments;
-use crate::arguments::program::{ModelChoices, Runs, load, parse_target};
+use crate::arguments::program::{ModelChoices, Runs, child_compiler, load, parse_target};
 use crate::error::{CliError, Passed};
 use crate::output::Output;
 
@@ -23,10 +23,13 @@ pub struct Arguments {
     /// host, or a GPU architecture such as sm_90a; sm_90a for a model and the newest part of a bundle unless given
     #[arg(long, value_parser = parse_target)]
     target: Option<BundleTarget>,
-    /// Leave out a wait, by its number from 0 or `first`: what the verifier then finds, and what the emulator computes
+    /// Leave out a wait, by its number from 0 or `first`: what the verifier then finds, and what the device computes
     #[arg(long, value_name = "N")]
     without_wait: Option<WaitNumber>,
-    /// The seed of the emulator's interleaving and of random inputs
+    /// What shows a plan without a wait
+    #[arg(long, value_enum, default_value_t, requires = "without_wait")]
+    device: Shows,
+    /// The seed of interleavings and of random inputs
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// How far a model's operators are fused: none, register or full; full on a GPU, register on the host unless given
@@ -40,6 +43,16 @@ pub struct Arguments {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// A device that shows what becomes of values where a wait is missing.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, ValueEnum)]
+pub enum Shows {
+    /// The kernel IR, emulated
+    #[default]
+    Emulator,
+    /// The cubin, executed
+    MachineCode,
 }
 
 /// A wait of a plan, unit by unit in the order of the streams.
@@ -59,7 +72,7 @@ impl FromStr for WaitNumber {
 
 /// Runs the command. A plan that does not verify is an error of opening it.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
-    let choices = ModelChoices { fusion: arguments.fusion, backend: arguments.backend };
+    let choices = ModelChoices { fusion: arguments.fusion, backend: arguments.backend, precision: None };
     let mut source = load(&arguments.path, &arguments.import.import_options()?, choices)?;
     if let (Source::Model(build), None, Some(_)) = (&mut source, arguments.backend, arguments.without_wait) {
         build.backend = Runs::Persistent.choice();
@@ -82,14 +95,15 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         };
         let without = checked.without_wait(number).ok_or_else(missing)?;
         let inputs = random_inputs(source.signature(), arguments.seed);
-        let corruption = checked.corruption(&without, &inputs, arguments.seed)?;
-        value["without_wait"] = text::without_value(&checked, &without, corruption.as_ref());
-        told.push_str(&text::without(
-            &checked,
-            &without,
-            corruption.as_ref(),
-            &source.names(checked.target.machine())?,
-        ));
+        let corruption = match arguments.device {
+            Shows::Emulator => checked.corruption(&without, &inputs, arguments.seed)?,
+            Shows::MachineCode => {
+                checked.machine_code_corruption(&without, &inputs, arguments.seed, &child_compiler)?
+            }
+        };
+        let shown = text::Shown { by: arguments.device, corruption: corruption.as_ref() };
+        value["without_wait"] = text::without_value(&checked, &without, shown);
+        told.push_str(&text::without(&checked, &without, shown, &source.names(checked.target.machine())?));
     }
     output.result("check", &value, &told);
     Ok(true)

@@ -9,8 +9,19 @@ use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::session::missing_wait::Corruption;
 use warpweave::{Checked, WithoutWait};
 
+use super::check::Shows;
+
 /// Wrong elements of a tile that are listed.
 const LISTED: usize = 4;
+
+/// What a device shows of a plan without a wait.
+#[derive(Clone, Copy)]
+pub struct Shown<'a> {
+    /// Which device ran the plan.
+    pub by: Shows,
+    /// What it shows; nothing where nothing is out of order.
+    pub corruption: Option<&'a Corruption>,
+}
 
 /// What is proved, as text.
 pub fn plan(checked: &Checked) -> String {
@@ -45,7 +56,7 @@ pub fn plan_value(checked: &Checked) -> Value {
 }
 
 /// What a missing wait does, as text.
-pub fn without(checked: &Checked, without: &WithoutWait, corruption: Option<&Corruption>, names: &Names) -> String {
+pub fn without(checked: &Checked, without: &WithoutWait, shown: Shown<'_>, names: &Names) -> String {
     let segment = checked.plan.plan.plan().persistent();
     let (wait, violations) = (without.wait, &without.violations);
     let mut text = String::new();
@@ -68,18 +79,29 @@ pub fn without(checked: &Checked, without: &WithoutWait, corruption: Option<&Cor
     for task in first.conflict().into_iter().flat_map(|(one, other)| [one, other]) {
         let _ = writeln!(text, "      {}", labelled(segment, task, names));
     }
-    let Some(corruption) = corruption else { return text };
+    let Some(corruption) = shown.corruption else { return text };
+    let device = match shown.by {
+        Shows::Emulator => "emulator",
+        Shows::MachineCode => "machine code",
+    };
     let _ = writeln!(
         text,
-        "  emulator ran {} of {} rTasks, those two and what leads to them; vEU {}, which runs {}, is held back:",
+        "  {device} ran {} of {} rTasks, those two and what leads to them; vEU {}, which runs {}, is held back:",
         corruption.tasks,
         segment.tasks(),
         corruption.held_back,
         labelled(segment, corruption.first, names)
     );
-    match corruption.report.violations.first() {
-        Some(first) => _ = writeln!(text, "    {} violations, such as {first}", corruption.report.total),
-        None => _ = writeln!(text, "    no violation in this interleaving"),
+    match (shown.by, &corruption.example) {
+        (Shows::Emulator, Some(first)) => {
+            _ = writeln!(text, "    {} violations, such as {first}", corruption.violations);
+        }
+        (Shows::Emulator, None) => _ = writeln!(text, "    no violation in this interleaving"),
+        (Shows::MachineCode, Some(fault)) => {
+            let _ = writeln!(text, "    {fault}");
+            return text;
+        }
+        (Shows::MachineCode, None) => {}
     }
     for tile in &corruption.tiles {
         let _ = writeln!(
@@ -103,7 +125,7 @@ pub fn without(checked: &Checked, without: &WithoutWait, corruption: Option<&Cor
 }
 
 /// What a missing wait does, as JSON.
-pub fn without_value(checked: &Checked, without: &WithoutWait, corruption: Option<&Corruption>) -> Value {
+pub fn without_value(checked: &Checked, without: &WithoutWait, shown: Shown<'_>) -> Value {
     let segment = checked.plan.plan.plan().persistent();
     let violations: Vec<Value> = without
         .violations
@@ -113,7 +135,7 @@ pub fn without_value(checked: &Checked, without: &WithoutWait, corruption: Optio
             json!({"message": violation.to_string(), "tasks": tasks})
         })
         .collect();
-    let emulated = corruption.map(|corruption| {
+    let seen = shown.corruption.map(|corruption| {
         let tiles: Vec<Value> = corruption
             .tiles
             .iter()
@@ -131,13 +153,17 @@ pub fn without_value(checked: &Checked, without: &WithoutWait, corruption: Optio
             .collect();
         json!({
             "tasks": corruption.tasks, "held_back": corruption.held_back, "first": name(corruption.first),
-            "violations": corruption.report.total, "tiles": tiles
+            "violations": corruption.violations, "example": corruption.example, "tiles": tiles
         })
     });
+    let (emulated, executed) = match shown.by {
+        Shows::Emulator => (seen, None),
+        Shows::MachineCode => (None, seen),
+    };
     json!({
         "number": without.number, "unit": without.wait.unit, "position": without.wait.position,
         "counter": without.wait.counter.to_string(), "signals": without.wait.signals,
-        "violations": violations, "emulated": emulated
+        "violations": violations, "emulated": emulated, "executed": executed
     })
 }
 

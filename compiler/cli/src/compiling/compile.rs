@@ -1,5 +1,6 @@
 //! `warpweave compile`: a model to a bundle.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -8,6 +9,7 @@ use clap::{Args, ValueEnum};
 use warpweave::codegen::print::cuda;
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::graph::pipeline::{Level, PassId, Selection};
+use warpweave::graph::program::precision::{Kept, Precision};
 use warpweave::graph::text::print as graph_text;
 use warpweave::runtime::bundle::{BundleTarget, TrainingRecord};
 use warpweave::runtime::json::{Value, json};
@@ -60,6 +62,10 @@ pub struct Arguments {
     /// How far operators are fused: none, register or full; full for a GPU, register for the host unless given
     #[arg(long, value_name = "LEVEL")]
     fusion: Option<FusionLevel>,
+    /// What the model's floating point is stored in: fp32, fp16 or bf16; computed in FP32 in any case. Inputs and outputs keep their
+    /// types
+    #[arg(long, value_name = "PRECISION", default_value_t, conflicts_with = "stop_after")]
+    precision: Precision,
     #[command(flatten)]
     passes: PassArguments,
     #[command(flatten)]
@@ -194,7 +200,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     progress.step("import");
     let model = arguments.training.load(&arguments.path, &arguments.import.import_options()?, &passes, output)?;
     progress.step("prepare");
-    let mut build = Build::with(model, &passes)?;
+    let mut build = Build::with(model, &passes)?.stored_in(arguments.precision)?;
     check_outputs(arguments, Some(&bundle), &build.model, &targets)?;
     (build.fusion, build.backend) = (arguments.fusion, arguments.backend.choice());
     (build.prices, build.processor, build.timings) = (arch.gpu, arch.processor, timings);
@@ -212,15 +218,36 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let bytes = std::fs::metadata(&bundle).map_err(file_error("read", &bundle))?.len();
     let seconds = start.elapsed().as_secs_f64();
     let path = bundle.display().to_string();
-    let text = summary(&path, bytes, seconds, &records);
+    let text = summary(&path, bytes, seconds, &records) + &stored_text(arguments.precision, &build);
     let text = reasons.iter().fold(text, |text, reason| text + "  " + reason + "\n");
     let value = json!({
         "bundle": path, "bytes": bytes, "seconds": seconds, "import_seconds": import.as_secs_f64(),
         "statements": build.model.program.statements.len(), "targets": records,
-        "left_out": left_out
+        "left_out": left_out, "precision": arguments.precision.name(), "kept_in_fp32": kept_record(&build)
     });
     output.result("compile", &value, &text);
     Ok(true)
+}
+
+/// How many tensors stay in FP32 where others are stored in 16 bits, a reason each.
+fn kept_counts(build: &Build) -> BTreeMap<Kept, usize> {
+    let mut counts = BTreeMap::new();
+    build.kept_in_singles().values().for_each(|why| *counts.entry(*why).or_insert(0) += 1);
+    counts
+}
+
+fn kept_record(build: &Build) -> Value {
+    kept_counts(build).into_iter().map(|(why, count)| json!({ "why": why.to_string(), "tensors": count })).collect()
+}
+
+/// A line on what is stored in 16 bits; none where nothing is.
+fn stored_text(precision: Precision, build: &Build) -> String {
+    let Some(storage) = precision.storage() else { return String::new() };
+    let tensors = build.prepared().program.tensors.values();
+    let stored = tensors.filter(|tensor| tensor.ty.element == storage).count();
+    let kept: Vec<String> = kept_counts(build).into_iter().map(|(why, count)| format!("{why} ({count})")).collect();
+    let kept = if kept.is_empty() { String::new() } else { format!("; in FP32 stay {}", kept.join(", ")) };
+    format!("  {stored} tensors are stored in {storage}{kept}\n")
 }
 
 /// Where the bundle goes. A file that is there is replaced only where it is named.

@@ -12,10 +12,10 @@ use warpweave::fusion::schedule::policy::SyncPolicy;
 use warpweave::graph::TensorProgram;
 use warpweave::graph::legible::legible;
 use warpweave::graph::pipeline::Selection;
+use warpweave::graph::program::precision::Precision;
 use warpweave::graph::program::{Names, OriginId};
 use warpweave::plan::plan::backend::{Backend, BackendChoice};
 use warpweave::runtime::bundle::BundleTarget;
-use warpweave::runtime::sass::simulate::Surroundings;
 use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
 use warpweave::{Build, BuildError, Model};
 
@@ -52,15 +52,15 @@ pub struct Arguments {
     /// The listing of one kernel, such as k7: how often each instruction is issued, and the cycles that warps stand before it
     #[arg(long, value_name = "KERNEL", requires = "machine_code")]
     kernel: Option<String>,
-    /// Price loads as if all other multiprocessors loaded too; they are silent otherwise
-    #[arg(long, requires = "machine_code")]
-    crowded: bool,
     /// Price so many kernels that the search did not choose instead, drawn by --seed
     #[arg(long, value_name = "N", requires = "machine_code", conflicts_with = "kernel")]
     rejected: Option<usize>,
     /// What draws them
     #[arg(long, default_value_t = 0, requires = "rejected")]
     seed: u64,
+    /// What the model's floating point is stored in: fp32, fp16 or bf16
+    #[arg(long, value_name = "PRECISION", default_value_t)]
+    precision: Precision,
     /// How far operators are fused: none, register or full
     #[arg(long, value_name = "LEVEL", default_value_t = FusionLevel::Full)]
     fusion: FusionLevel,
@@ -130,15 +130,14 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let model = arguments.training.load(&arguments.path, &import, &Selection::default(), output)?;
     check_outputs(arguments, &model)?;
     let name = model.record.name.clone();
-    let mut build = Build::new(model)?;
+    let mut build = Build::new(model)?.stored_in(arguments.precision)?;
     (build.prices, build.fusion, build.timings) = (arch.gpu, Some(arguments.fusion), timings);
     build.limit = arguments.search.limit();
     if arguments.machine_code {
         build.backend = arguments.backend.map_or(BackendChoice::Auto, Runs::choice);
-        let surroundings = Surroundings { cached: true, crowded: arguments.crowded };
         return match arguments.rejected {
-            Some(count) => explain_rejected::execute(&name, &build, (count, arguments.seed), surroundings, output),
-            None => explain_machine_code::execute(&name, &build, arguments.kernel.as_deref(), surroundings, output),
+            Some(count) => explain_rejected::execute(&name, &build, (count, arguments.seed), output),
+            None => explain_machine_code::execute(&name, &build, arguments.kernel.as_deref(), output),
         };
     }
     check_target(&build, BundleTarget::Gpu(DEFAULT_KERNEL_TARGET))?;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use warpweave::codegen::print::ENTRY_NAME;
+use warpweave::explain::code_fetches::{CODE_CACHE_BYTES, CodeFetches};
 use warpweave::explain::machine_code::{KernelPrice, PricedCode, price_kernels};
 use warpweave::plan::plan::ROperator;
 use warpweave::plan::tables::node_name;
@@ -14,7 +15,7 @@ use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::sass::operation::Operation;
 use warpweave::runtime::sass::price::TaskPrice;
 use warpweave::runtime::sass::program::Function;
-use warpweave::runtime::sass::simulate::{Cause, Surroundings};
+use warpweave::runtime::sass::simulate::Cause;
 use warpweave::runtime::target::Target;
 use warpweave::{Build, BuildError, TargetPart, compile};
 
@@ -30,17 +31,11 @@ pub(super) const TARGET: Target = Target::Sm90a;
 const LISTED: usize = 4;
 
 /// Prices all kernels, or shows the listing of one, `k7`.
-pub fn execute(
-    name: &str,
-    build: &Build,
-    kernel: Option<&str>,
-    surroundings: Surroundings,
-    output: &Output,
-) -> Result<Passed, CliError> {
+pub fn execute(name: &str, build: &Build, kernel: Option<&str>, output: &Output) -> Result<Passed, CliError> {
     let nvrtc = Nvrtc::locate()?;
     let part = compile(build, BundleTarget::Gpu(TARGET), Some(&ChildProcess::new(&nvrtc)), &mut |_| {})?;
     let compiled = part.code.as_ref().ok_or(BuildError::NoCompiler(TARGET))?;
-    let priced = price_kernels(&part.plan, compiled, &build.prices(TARGET), surroundings)?;
+    let priced = price_kernels(&part.plan, compiled, &build.prices(TARGET))?;
     let Some(wanted) = kernel else {
         explained_by(build, kernels_value(name, &part, &priced), kernels(name, &part, &priced), output);
         return Ok(true);
@@ -105,6 +100,12 @@ fn kernels(name: &str, part: &TargetPart, priced: &PricedCode) -> String {
             code / priced.searched
         );
     }
+    let CodeFetches { text_bytes, switches, fetches, fetched_bytes } = priced.fetches;
+    let _ = writeln!(
+        text,
+        "  code: {text_bytes} bytes of all kernels; the busiest unit switches kernels {switches} times, and fetches {fetches} kernels, \
+         {fetched_bytes} bytes, if it keeps {CODE_CACHE_BYTES} bytes of whole kernels"
+    );
     for kernel in priced.kernels.iter().filter(|kernel| kernel.local_bytes > 0) {
         let _ = writeln!(text, "  k{} uses {} bytes of local memory a thread: slow", kernel.kernel, kernel.local_bytes);
     }
@@ -164,6 +165,13 @@ fn kernels_value(name: &str, part: &TargetPart, priced: &PricedCode) -> Value {
         "target": TARGET.to_string(),
         "search_makespan_microseconds": priced.searched,
         "code_makespan_microseconds": priced.priced,
+        "code": {
+            "text_bytes": priced.fetches.text_bytes,
+            "cache_bytes": CODE_CACHE_BYTES,
+            "kernel_switches": priced.fetches.switches,
+            "kernel_fetches": priced.fetches.fetches,
+            "fetched_bytes": priced.fetches.fetched_bytes,
+        },
         "templates": templates,
         "kernels": kernels,
     })
@@ -178,6 +186,7 @@ fn kernel_figures(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) 
         "operators": kernel.operators.len(),
         "operator_names": kernel.operators.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "tasks": kernel.tasks,
+        "active_units": kernel.active,
         "search_microseconds": kernel.searched,
         "code_microseconds": kernel.priced,
         "search_microseconds_of_all": kernel.searched_all,

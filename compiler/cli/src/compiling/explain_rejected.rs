@@ -6,7 +6,6 @@ use warpweave::Build;
 use warpweave::explain::rejected::{RejectedKernel, RejectedKernels, rejected};
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::nvrtc::Nvrtc;
-use warpweave::runtime::sass::simulate::Surroundings;
 
 use super::device_compile::ChildProcess;
 use super::explain_machine_code::TARGET;
@@ -15,15 +14,9 @@ use crate::error::{CliError, Passed};
 use crate::output::Output;
 
 /// Draws so many candidates by a seed, and prices them.
-pub fn execute(
-    name: &str,
-    build: &Build,
-    drawn: (usize, u64),
-    surroundings: Surroundings,
-    output: &Output,
-) -> Result<Passed, CliError> {
+pub fn execute(name: &str, build: &Build, drawn: (usize, u64), output: &Output) -> Result<Passed, CliError> {
     let nvrtc = Nvrtc::locate()?;
-    let found = rejected(build, (TARGET, &ChildProcess::new(&nvrtc)), surroundings, drawn)?;
+    let found = rejected(build, (TARGET, &ChildProcess::new(&nvrtc)), drawn)?;
     explained_by(build, value(name, &found), text(name, &found), output);
     Ok(true)
 }

@@ -90,7 +90,7 @@ fn calibrated(path: &Path, device: Device, output: &Output) -> Result<Passed, Cl
             let assumed = found.arch.assumptions();
             written(path, device, found, assumed, output)
         }
-        Device::Reference | Device::Emulator | Device::Text => {
+        Device::Reference | Device::Emulator | Device::Text | Device::MachineCode => {
             let text = format!("{device} has no constants to measure; give --device host or cuda:N");
             Err(CliError::Usage(text))
         }

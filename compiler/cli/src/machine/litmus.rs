@@ -15,7 +15,7 @@ use crate::output::{Output, Progress};
 /// Arguments of `litmus`.
 #[derive(Args)]
 pub struct Arguments {
-    /// emulator, text, or cuda:N
+    /// emulator, text, machine-code, or cuda:N
     #[arg(long, default_value = "cuda:0")]
     device: Device,
     /// Messages between rTasks that each program tries; a million on a GPU, a thousand elsewhere unless given
@@ -32,12 +32,12 @@ pub struct Arguments {
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     if !arguments.device.runs_kernels() {
-        let text = format!("{} runs no kernels; choose emulator, text, or cuda:N", arguments.device);
+        let text = format!("{} runs no kernels; choose emulator, text, machine-code, or cuda:N", arguments.device);
         return Err(CliError::Usage(text));
     }
     let messages = arguments.rounds.unwrap_or(match arguments.device {
         Device::Cuda(_) => 1_000_000,
-        Device::Reference | Device::Host | Device::Emulator | Device::Text => 1_000,
+        Device::Reference | Device::Host | Device::Emulator | Device::Text | Device::MachineCode => 1_000,
     });
     let rounds = Rounds { messages, limit: Duration::from_secs(arguments.limit) };
     let progress = Progress::new(Litmus::ALL.len());

@@ -107,11 +107,12 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
 /// Whether caches can be emptied, before anything is compiled.
 fn check_cold(arguments: &Arguments) -> Result<(), CliError> {
     match arguments.program.device {
-        Device::Emulator if arguments.cold_l2 => {
-            let text = "--cold-l2 means nothing on the emulator, which has no caches; leave it out";
-            Err(CliError::Usage(text.to_owned()))
+        device @ (Device::Emulator | Device::MachineCode) if arguments.cold_l2 => Err(CliError::Usage(format!(
+            "--cold-l2 means nothing on {device}, whose times no caches decide; leave it out"
+        ))),
+        Device::Emulator | Device::Reference | Device::Host | Device::Text | Device::MachineCode | Device::Cuda(_) => {
+            Ok(())
         }
-        Device::Emulator | Device::Reference | Device::Host | Device::Text | Device::Cuda(_) => Ok(()),
     }
 }
 
@@ -201,7 +202,7 @@ fn cold_caches(arguments: &Arguments, session: &mut dyn Session) -> Result<Optio
     }
     match arguments.program.device {
         Device::Reference | Device::Host | Device::Text => Ok(Some(ProcessorCaches::new())),
-        device @ (Device::Cuda(_) | Device::Emulator) => {
+        device @ (Device::Cuda(_) | Device::Emulator | Device::MachineCode) => {
             if session.set_cold_cache(true)? {
                 return Ok(None);
             }
@@ -231,7 +232,9 @@ fn describe(
     let estimator = match (device, &prices) {
         (Device::Cuda(_), Some(DeviceArch::Gpu(prices))) => Estimator::Gpu(prices.clone()),
         (Device::Host, _) => Estimator::Host,
-        (Device::Reference | Device::Emulator | Device::Text | Device::Cuda(_), _) => Estimator::Unknown,
+        (Device::Reference | Device::Emulator | Device::Text | Device::MachineCode | Device::Cuda(_), _) => {
+            Estimator::Unknown
+        }
     };
     let priced_for = prices.filter(|_| estimator != Estimator::Unknown).map(|prices| priced_for(&prices, source));
     let limits = match &estimator {
@@ -304,7 +307,7 @@ fn priced_for(prices: &DeviceArch, source: &Source) -> String {
 fn clocks(device: Device) -> Option<Result<Clocks, ClocksError>> {
     let ordinal = match device {
         Device::Cuda(ordinal) => ordinal,
-        Device::Reference | Device::Host | Device::Emulator | Device::Text => return None,
+        Device::Reference | Device::Host | Device::Emulator | Device::Text | Device::MachineCode => return None,
     };
     let read = Driver::open().map_err(ClocksError::from).and_then(|driver| driver.clocks(ordinal));
     Some(read.map(|clocks| Clocks {
@@ -318,7 +321,7 @@ fn clocks(device: Device) -> Option<Result<Clocks, ClocksError>> {
 fn product(device: Device) -> Option<String> {
     match device {
         Device::Cuda(ordinal) => Driver::open().and_then(|driver| driver.device(ordinal)).ok().map(|info| info.name),
-        Device::Reference | Device::Host | Device::Emulator | Device::Text => None,
+        Device::Reference | Device::Host | Device::Emulator | Device::Text | Device::MachineCode => None,
     }
 }
 

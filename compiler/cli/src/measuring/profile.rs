@@ -19,7 +19,7 @@ use crate::output_paths::{self, TIMELINE_FILES, timeline_outputs};
 pub struct Arguments {
     #[command(flatten)]
     pub program: ProgramArguments,
-    /// The most vEUs of emulator, text and GPU
+    /// The most vEUs of emulator, text, machine code and GPU
     #[arg(long, value_name = "N", value_parser = parse_units)]
     veus: Option<usize>,
     /// The seed of random inputs and of the emulator's interleaving

@@ -58,7 +58,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let start = Instant::now();
     let ordinal = match arguments.device {
         Device::Cuda(ordinal) => ordinal,
-        Device::Reference | Device::Host | Device::Emulator | Device::Text => {
+        Device::Reference | Device::Host | Device::Emulator | Device::Text | Device::MachineCode => {
             let text = format!("{} has no kernels to tune; give --device cuda:N", arguments.device);
             return Err(CliError::Usage(text));
         }

@@ -29,7 +29,7 @@ pub struct Bar {
     /// The device that --slower-than compares with: reference or host
     #[arg(long, value_name = "DEVICE", default_value = "host")]
     pub against: Device,
-    /// The most vEUs of emulator, text and GPU
+    /// The most vEUs of emulator, text, machine code and GPU
     #[arg(long, value_name = "N", value_parser = parse_units)]
     pub veus: Option<usize>,
     /// The seed of the emulator's interleaving, and of random inputs

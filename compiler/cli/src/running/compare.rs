@@ -27,13 +27,13 @@ pub struct Arguments {
     io: PathBuf,
     #[command(flatten)]
     tolerance: Tolerance,
-    /// The most vEUs of emulator, text and GPU
+    /// The most vEUs of emulator, text, machine code and GPU
     #[arg(long, value_name = "N", value_parser = parse_units)]
     veus: Option<usize>,
-    /// How many interleavings the emulator runs
+    /// How many interleavings the emulator runs; more than one of machine code are of weak memory
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     interleavings: u64,
-    /// The seed of the emulator's first interleaving
+    /// The seed of the first interleaving
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Leave a failure of a bundle in this new folder, from where it can be run again

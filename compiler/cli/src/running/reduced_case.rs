@@ -64,7 +64,7 @@ fn file_test(case: &Case, expected: &[Tensor]) -> Option<String> {
     let inputs = names.iter().zip(&case.inputs).map(|(name, tensor)| format!(" {name}={}", numbers(tensor).join(",")));
     let outputs = expected.iter().map(|tensor| format!("  {}: {}\n", tensor.ty(), numbers(tensor).join(" ")));
     Some(format!(
-        "{}\n==== devices{}\nreference, host, emulator, text:\n{}",
+        "{}\n==== devices{}\nreference, host, emulator, text, machine-code:\n{}",
         text::print(&case.program),
         inputs.collect::<String>(),
         outputs.collect::<String>()

@@ -38,7 +38,7 @@ pub struct Arguments {
     /// How many steps to take
     #[arg(long, value_name = "N", default_value_t = 1)]
     steps: u64,
-    /// reference, host, emulator, text, or cuda:N
+    /// reference, host, emulator, text, machine-code, or cuda:N
     #[arg(long, default_value = "host")]
     device: Device,
     /// The most threads of the host back end

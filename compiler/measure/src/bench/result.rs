@@ -162,7 +162,9 @@ impl BenchResult {
         match self.device.parse() {
             Ok(Device::Host) => Some(Hardware::Processor),
             Ok(Device::Cuda(_)) => self.product.clone().map(Hardware::Gpu),
-            Ok(Device::Reference | Device::Emulator | Device::Text) | Err(UnknownDevice(_)) => None,
+            Ok(Device::Reference | Device::Emulator | Device::Text | Device::MachineCode) | Err(UnknownDevice(_)) => {
+                None
+            }
         }
     }
 

@@ -28,7 +28,7 @@ use warpweave_runtime::bundle::{BundleTarget, TargetPlan};
 use warpweave_runtime::cuda::{CudaSession, Driver};
 use warpweave_runtime::session::{
     DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Device, Kernels, OpenOptions, Session, SessionError, open_kernels,
-    pack_program,
+    open_machine_code, pack_program,
 };
 use warpweave_runtime::target::Target;
 
@@ -152,6 +152,11 @@ impl Planned {
                 let code = device_code(*target, program, compiler.as_ref())?.code;
                 Ok(Box::new(CudaSession::open(ordinal, plan, &code, &self.weights, options.cuda())?))
             }
+            Device::MachineCode => {
+                let compiler = compiler().map_err(OpenError::NoCompiler)?;
+                let code = device_code(*target, program, compiler.as_ref())?.code;
+                Ok(open_machine_code(plan.clone(), &code, &self.weights, options)?)
+            }
             Device::Reference | Device::Host | Device::Emulator | Device::Text => {
                 Ok(open_kernels(self.kernels.clone(), self.weights.clone(), device, options)?)
             }
@@ -197,7 +202,7 @@ pub fn run(litmus: Litmus, device: Device, rounds: Rounds, compiler: CompilerSou
             let info = Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?;
             (device_target(&info)?, info.multiprocessors as usize, Chain::LARGE)
         }
-        Device::Reference | Device::Host | Device::Emulator | Device::Text => {
+        Device::Reference | Device::Host | Device::Emulator | Device::Text | Device::MachineCode => {
             (DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Chain::SMALL)
         }
     };

@@ -75,12 +75,12 @@ pub fn profile(
     given: &GivenPrices,
 ) -> Result<Profile, OpenError> {
     let Some(prices) = prices::of_run(device, given)? else {
-        let reason = "it follows no plan; use host, emulator, text or cuda:N".to_owned();
+        let reason = "it follows no plan; use host, emulator, text, machine-code or cuda:N".to_owned();
         return Err(SessionError::Unavailable { device, reason }.into());
     };
     match device {
         Device::Reference | Device::Host => on_host(source, options, inputs, &prices),
-        Device::Emulator | Device::Text | Device::Cuda(_) => {
+        Device::Emulator | Device::Text | Device::MachineCode | Device::Cuda(_) => {
             let profile = traced::profile(TraceClock::Shared, source, device, options, compiler, inputs, &prices)?;
             match profile.step {
                 // Shorter rTasks than its steps are not told apart.

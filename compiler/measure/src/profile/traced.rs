@@ -9,7 +9,8 @@ use warpweave_plan::verify::verify;
 use warpweave_runtime::bundle::{BundleError, BundleTarget, TargetPlan};
 use warpweave_runtime::cuda::{CudaSession, DeviceInfo, Driver};
 use warpweave_runtime::session::{
-    CLOCK_RAMP, DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Device, Kernels, OpenOptions, Session, SessionError, open_kernels,
+    CLOCK_RAMP, DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Device, Kernels, OpenOptions, Session, SessionError,
+    open_kernels, open_machine_code,
 };
 use warpweave_runtime::target::Target;
 
@@ -71,6 +72,14 @@ pub fn profile(
                 Some(_) | None => (traced, session),
             }
         }
+        Device::MachineCode => {
+            let compiler = compiler().map_err(OpenError::NoCompiler)?;
+            let traced = with_trace(&kernels, options.units.unwrap_or(DEFAULT_UNITS), by)?;
+            let code = device_code(target, &traced.kernels.program, compiler.as_ref())?.code;
+            let options = OpenOptions { units: Some(traced.units()), ..*options };
+            let session = open_machine_code(traced.kernels.plan.clone(), &code, &weights, &options)?;
+            (traced, session)
+        }
         Device::Reference | Device::Host | Device::Emulator | Device::Text => {
             let traced = with_trace(&kernels, options.units.unwrap_or(DEFAULT_UNITS), by)?;
             let options = OpenOptions { units: Some(traced.units()), ..*options };
@@ -79,7 +88,7 @@ pub fn profile(
         }
     };
     let (clock, scale, warm) = match device {
-        Device::Emulator => (Clock::Steps, 1.0, false),
+        Device::Emulator | Device::MachineCode => (Clock::Steps, 1.0, false),
         Device::Reference | Device::Host | Device::Text | Device::Cuda(_) => (Clock::Measured, 1e-3, true),
     };
     if warm {
@@ -141,7 +150,7 @@ fn gpu(device: Device) -> Result<Option<DeviceInfo>, OpenError> {
         Device::Cuda(ordinal) => {
             Ok(Some(Driver::open().and_then(|driver| driver.device(ordinal)).map_err(SessionError::from)?))
         }
-        Device::Reference | Device::Host | Device::Emulator | Device::Text => Ok(None),
+        Device::Reference | Device::Host | Device::Emulator | Device::Text | Device::MachineCode => Ok(None),
     }
 }
 

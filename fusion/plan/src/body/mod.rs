@@ -8,7 +8,7 @@ pub mod values;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use warpweave_graph::expr::{AxisId, TensorExpr};
+use warpweave_graph::expr::{AxisId, Scalar, TensorExpr};
 use warpweave_graph::procedure::Procedure;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::types::ElementType;
@@ -42,9 +42,21 @@ pub struct Stage {
 }
 
 impl Stage {
+    /// Whether the value of the expression has more digits than its element type keeps, so that a tensor of it is rounded.
+    pub fn is_rounded(&self) -> bool {
+        let keeps = |element: ElementType| element == self.expr.element;
+        let own = if self.expr.reducer.is_some() { &Scalar::Reduced } else { &self.expr.body };
+        let is_exact = match self.expr.epilogue.as_ref().unwrap_or(own) {
+            Scalar::Cast(element, _) => keeps(*element),
+            Scalar::Read(read) => keeps(self.expr.operands[self.expr.reads[*read].operand].element),
+            _ => false,
+        };
+        self.expr.element.is_half() && !is_exact
+    }
+
     /// Whether the stage's reduction, if it has one, combines singles.
     pub fn sums_singles(&self) -> bool {
-        self.expr.reducer.is_none() || self.expr.body_element() == ElementType::F32
+        self.expr.reducer.is_none() || self.expr.body_element().is_single()
     }
 }
 

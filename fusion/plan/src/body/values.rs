@@ -52,11 +52,22 @@ impl<'b> ValueNumbers<'b> {
     /// The parts of the next stage's value at a point: of its epilogue, or of its body if it does not reduce. Operands stand
     /// before what takes them.
     pub fn next_stage(&mut self) -> Vec<NumberedPart<'b>> {
-        let expr = &self.body.stages[self.stages.len()].expr;
+        let stage = &self.body.stages[self.stages.len()];
+        let expr = &stage.expr;
         let own = if expr.reducer.is_some() { &Scalar::Reduced } else { &expr.body };
         let parts = self.parts(expr.epilogue.as_ref().unwrap_or(own));
-        self.stages.push(parts.last().map_or(0, |whole| whole.number));
+        let whole = parts.last().map_or(0, |whole| whole.number);
+        let read = if stage.is_rounded() { self.rounded(expr.element, whole) } else { whole };
+        self.stages.push(read);
         parts
+    }
+
+    /// The number of a value that is rounded to an element type.
+    fn rounded(&mut self, element: ElementType, whole: usize) -> usize {
+        let next = self.count;
+        let number = *self.known.entry(Value::Cast(element, whole)).or_insert(next);
+        self.count += usize::from(number == next);
+        number
     }
 
     /// The parts of what the next stage reduces, at one of many points: nothing else has its values.

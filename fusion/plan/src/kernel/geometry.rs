@@ -24,7 +24,7 @@ impl Geometry {
 
     /// The contraction that the body is on processors, if it is one.
     pub(super) fn contraction(&self, body: &GroupBody) -> Option<&Contraction> {
-        self.contraction.get_or_init(|| Contraction::on_processors(body)).as_ref()
+        self.contraction.get_or_init(|| Contraction::of(body)).as_ref()
     }
 
     /// The box of every staged value; `None` if some tile's box would lie outside its value.

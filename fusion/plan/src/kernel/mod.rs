@@ -134,11 +134,6 @@ impl Kernel {
 
     /// The contraction that a block of threads computes, if the body is one.
     pub fn contraction(&self) -> Option<&Contraction> {
-        self.geometry.contraction(&self.body).filter(|contraction| contraction.has_kernels())
-    }
-
-    /// The same, of elements too that kernels do not multiply, but processors do.
-    pub fn contraction_on_processors(&self) -> Option<&Contraction> {
         self.geometry.contraction(&self.body)
     }
 

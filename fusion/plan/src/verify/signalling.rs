@@ -84,7 +84,8 @@ fn stage_never_signals(stage: &Stage, sources: &Sources) -> bool {
         Some(Reducer::Product | Reducer::Maximum | Reducer::Minimum) | None => of_body,
     };
     let result = epilogue.as_ref().map_or(reduced, |epilogue| never_signals(epilogue, &leaf, reduced));
-    *element == ElementType::F32 && result
+    // What is rounded to 16 bits has one NaN, which does not signal.
+    element.is_half() || *element == ElementType::F32 && result
 }
 
 /// Whether a scalar's bits are never those of a signalling NaN. Operations with a literal may be folded to their other

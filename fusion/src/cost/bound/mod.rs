@@ -208,7 +208,8 @@ pub fn counted_bound(
     let global = (useful / bytes * arch.cache_bytes_per_microsecond.value / peak).min(1.0);
     let words = arch.shared_bytes_per_cycle.value as f64 / WORD_BYTES as f64;
     let loads = counts.shared_loads * counts.conflict_degree();
-    let shared = (useful * words / (2.0 * rates.lanes * loads)).min(1.0);
+    let started = rates.lanes.max(rates.multiply_adds_per_cycle);
+    let shared = (useful * words / (2.0 * started * loads)).min(1.0);
     let shared = shared.min(useful / (counts.operations + counts.integer_operations));
     let balance = work_balance(tiles as u64, arch.multiprocessors.value as u64);
     PerformanceUpperBound::new(BoundMode::Corrected, [global, shared, balance], true, overlap == Overlap::Together)

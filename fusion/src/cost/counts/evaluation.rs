@@ -3,13 +3,12 @@
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Condition, Index, IndirectIndex, Read, ReadId, Scalar, TensorExpr};
 use warpweave_graph::numerics::WORD_BYTES;
-use warpweave_graph::types::ElementType;
 
 use crate::cost::counts::KernelCounts;
 use crate::cost::counts::operations::float_operations;
 use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::shared_memory::{SharedWidth, lanes_together};
-use warpweave_plan::template::staged::{StagedBox, slot};
+use warpweave_plan::template::staged::{StagedBox, extents, slot};
 
 /// Lanes of a warp.
 pub(crate) const WARP: usize = 32;
@@ -148,9 +147,15 @@ impl Address {
         Self::at(expr, read, &Index::linear(&read.index, &operand.shape.strides(), 0))
     }
 
-    /// Where a staged value is read, relative to where its box starts.
+    /// Where a staged value is read, relative to where its box starts in the first tile of the grid: which elements share a word
+    /// depends on it.
     fn of_staged(expr: &TensorExpr, read: &Read, spans: &StagedBox) -> Self {
-        Self::at(expr, read, &slot(read, spans))
+        let extents = extents(spans);
+        let start = (0..spans.len()).filter(|&at| extents[at] > 1).map(|at| {
+            let stride: usize = extents[at + 1..].iter().product();
+            spans[at].first * stride as i64
+        });
+        Self::at(expr, read, &slot(read, spans).plus(-start.sum::<i64>()))
     }
 
     /// Where a word of shared memory lies whose number is an index.
@@ -229,7 +234,7 @@ impl Address {
             words.iter().for_each(|word| banks[word.rem_euclid(WARP as i64) as usize] += 1);
             counts.shared_wavefronts += f64::from(banks.into_iter().max().unwrap_or(0));
         }
-        counts.shared_ideal += places.chunks(WARP / width).filter(takes_part).count() as f64;
+        counts.shared_ideal += places.chunks(WARP / words).filter(takes_part).count() as f64;
         counts
     }
 }
@@ -325,7 +330,7 @@ pub(crate) fn stored(output: &Address, lanes: &Lanes, width: usize) -> KernelCou
     KernelCounts { store_sectors: output.sectors(lanes, width).sectors as f64, ..KernelCounts::default() }
 }
 
-/// One combination a point if a reduction is of `F32`.
+/// One combination a point if a reduction is of singles.
 pub(crate) fn combination(expr: &TensorExpr) -> usize {
-    usize::from(expr.body_element() == ElementType::F32)
+    usize::from(expr.body_element().is_single())
 }

@@ -25,7 +25,7 @@ pub struct KernelCounts {
     pub guarded_loads: f64,
     /// Lines of 128 bytes that these touch, summed over instructions: their passes through the first-level cache.
     pub load_lines: f64,
-    /// Elements that lanes load from shared memory (N_load of one with it).
+    /// Elements that lanes load from shared memory, of matrices words (N_load of one with it).
     pub shared_loads: f64,
     /// Wavefronts of these loads, bank conflicts included.
     pub shared_wavefronts: f64,

@@ -22,7 +22,7 @@ struct Distinct<'s> {
     float_operations: usize,
 }
 
-/// Distinct operations on `F32`; equal scalars are computed once.
+/// Distinct operations on singles; equal scalars are computed once.
 pub(crate) fn float_operations(expr: &TensorExpr, scalar: &Scalar) -> usize {
     let mut distinct = Distinct { expr, numbers: FxHashMap::default(), elements: Vec::new(), float_operations: 0 };
     distinct.number(scalar);
@@ -34,12 +34,12 @@ impl<'s> Distinct<'s> {
         match scalar {
             Scalar::Unary(op, x) => {
                 let x = self.number(x);
-                self.take(Value::Unary(*op, x), self.elements[x], self.elements[x] == ElementType::F32)
+                self.take(Value::Unary(*op, x), self.elements[x], self.elements[x].is_single())
             }
             Scalar::Binary(op, x, y) => {
                 let [x, y] = [self.number(x), self.number(y)];
                 let element = if op.is_comparison() { ElementType::Bool } else { self.elements[x] };
-                self.take(Value::Binary(*op, [x, y]), element, self.elements[x] == ElementType::F32)
+                self.take(Value::Binary(*op, [x, y]), element, self.elements[x].is_single())
             }
             Scalar::Select(condition, then, otherwise) => {
                 let of = [self.number(condition), self.number(then), self.number(otherwise)];

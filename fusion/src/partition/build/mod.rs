@@ -20,7 +20,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use warpweave_graph::arena::Arena;
 use warpweave_graph::expr::{BinaryOp, Scalar, TensorExpr, substitute};
 use warpweave_graph::program::{Definition, StatementId, TensorId, TensorProgram};
-use warpweave_graph::types::ElementType;
 use warpweave_graph::views::merge_operands;
 
 use crate::partition::build::sums::merged_sums;
@@ -169,7 +168,7 @@ fn reduces(program: &TensorProgram, member: StatementId) -> bool {
 
 /// Whether a reduction, if there is one, combines singles: kernels that stage values sum nothing else.
 fn reduces_singles(expr: &TensorExpr) -> bool {
-    expr.reducer.is_none() || expr.body_element() == ElementType::F32
+    expr.reducer.is_none() || expr.body_element().is_single()
 }
 
 /// Where values that several reductions of a group share are kept.

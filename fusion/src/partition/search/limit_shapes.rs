@@ -10,6 +10,9 @@ use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 
+/// What a group costs more under a shape that it cannot have: it keeps its own, beyond the limit. More than any other choice does.
+const FOREIGN_MICROSECONDS: f64 = 1e9;
+
 /// The partition with at most `limit` shapes of contractions among its groups: those of the groups' own choices under
 /// which all groups together cost least, chosen one after another. A reduction stays in as many parts, or becomes whole.
 pub fn limit_shapes(
@@ -33,7 +36,9 @@ pub fn limit_shapes(
         let Some(mut options) = options else { continue };
         let best = chosen.iter().copied().min_by(|a, b| PricedKernel::by_price(&options[*a], &options[*b]));
         let PricedKernel { kernel, microseconds } = options.swap_remove(best.expect("a shape is chosen"));
-        (group.microseconds, group.kernel) = (microseconds, kernel);
+        if microseconds < FOREIGN_MICROSECONDS {
+            (group.microseconds, group.kernel) = (microseconds, kernel);
+        }
     }
     partition
 }
@@ -63,8 +68,12 @@ fn cheapest(
     shape: ContractionShape,
     cost: &dyn KernelCost,
 ) -> PricedKernel {
+    let kernel = || group.kernel.clone();
     if whole(own) == shape {
-        return PricedKernel { kernel: group.kernel.clone(), microseconds: group.microseconds };
+        return PricedKernel { kernel: kernel(), microseconds: group.microseconds };
+    }
+    if !shape.unit.multiplies(contraction.numerics()) {
+        return PricedKernel { kernel: kernel(), microseconds: group.microseconds + FOREIGN_MICROSECONDS };
     }
     let under = |parts: usize, tile: Vec<usize>| {
         let shape = ContractionShape { split_k: parts, ..shape };

@@ -18,14 +18,16 @@ use warpweave_plan::shared_memory::{SharedWidth, conflict_degree};
 use warpweave_plan::template::contraction::column_runs::ColumnRuns;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
 use warpweave_plan::template::contraction::tile_load::SideLoad;
+use warpweave_plan::template::contraction::unit::{ComputeUnit, mma};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
+use warpweave_plan::tensor_core::fragment::{FragmentKind, MatrixOperand};
 
 /// Counts that several shapes share.
 type Known<K> = FxHashMap<K, KernelCounts>;
 
 /// What a side's load follows from: its class, its tile along its axes, its length, the step, the slices that fetch for themselves,
-/// and whether copies bring it.
-type SideKey = (AxisClass, Vec<usize>, usize, usize, usize, bool);
+/// the unit, and whether copies bring it.
+type SideKey = (AxisClass, Vec<usize>, usize, usize, usize, ComputeUnit, bool);
 
 /// What a stage's end follows from: its number, and the width of its runs.
 type FinishKey = (usize, Option<usize>);
@@ -50,8 +52,21 @@ pub struct ContractionModel<'b> {
 /// The words that a warp reads of a factor's tile a point of the reduction: as many as there are, and with those of conflicts.
 #[derive(Clone, Copy)]
 struct PointLoads {
+    /// Registers that a lane receives.
+    registers: f64,
     ideal: f64,
     served: f64,
+}
+
+/// The words that each lane receives of both factors' matrices for a point of the reduction: as many as matrices are loaded.
+pub(super) fn matrix_words(shape: &ContractionShape) -> [f64; 2] {
+    let words = |operand: MatrixOperand, products: usize| {
+        (FragmentKind::HALVES.registers(operand) * products) as f64 / mma::DEPTH as f64
+    };
+    [
+        words(MatrixOperand::Left, shape.rows / mma::LANE_ROWS),
+        words(MatrixOperand::Right, shape.columns / mma::LANE_COLUMNS),
+    ]
 }
 
 const SIDES: [AxisClass; 2] = [AxisClass::Row, AxisClass::Column];
@@ -122,7 +137,8 @@ impl<'b> ContractionModel<'b> {
 
     fn side(&self, class: AxisClass, shape: &ContractionShape, kernel: &Kernel, tile: &[usize]) -> SideLoad {
         let copies = matches!(shape.pipeline, Pipeline::Asynchronous { .. });
-        let key = (class, tile.to_vec(), shape.length(class), shape.k_tile, shape.fetching_slices(), copies);
+        let key =
+            (class, tile.to_vec(), shape.length(class), shape.k_tile, shape.fetching_slices(), shape.unit, copies);
         let new = || SideLoad::new(self.body, &self.contraction, class, shape, kernel.tile());
         *self.sides.borrow_mut().entry(key).or_insert_with(new)
     }
@@ -134,7 +150,13 @@ impl<'b> ContractionModel<'b> {
     /// The products of one tile, and the loads from shared memory that they take.
     fn products_of_tile(&self, shape: &ContractionShape) -> KernelCounts {
         let steps = (self.length().div_ceil(shape.k_tile) * shape.k_tile / shape.k_slices) as f64;
-        let [rows, columns] = self.point_loads(shape);
+        let [rows, columns] = match shape.unit {
+            ComputeUnit::Simt => self.point_loads(shape),
+            // No two rows of a matrix begin at one bank; see `SideLoad::place`.
+            ComputeUnit::Mma => {
+                matrix_words(shape).map(|words| PointLoads { registers: words, ideal: words, served: words })
+            }
+        };
         let (threads, warps) = (shape.block_size().threads() as f64, shape.block_size().warps() as f64);
         let finish = shape.finish().expect("slices divide a thread's elements");
         // What all slices have left of the elements that a thread finishes.
@@ -145,7 +167,7 @@ impl<'b> ContractionModel<'b> {
         KernelCounts {
             operations: if is_integer { 0.0 } else { products },
             integer_operations: if is_integer { products } else { 0.0 },
-            shared_loads: threads * (steps * (shape.rows + shape.columns) as f64 + parts),
+            shared_loads: threads * (steps * (rows.registers + columns.registers) + parts),
             shared_ideal: warps * (steps * (rows.ideal + columns.ideal) + parts),
             shared_wavefronts: warps * (steps * (rows.served + columns.served) + parts),
             ..KernelCounts::default()
@@ -164,7 +186,7 @@ impl<'b> ContractionModel<'b> {
                 std::array::from_fn(|lane| (place(lane) * width * storage.bytes() / WORD_BYTES) as u64);
             let degree = conflict_degree(&first, SharedWidth::of_elements(width, storage));
             let ideal = (elements * storage.bytes()).div_ceil(WORD_BYTES) as f64;
-            PointLoads { ideal, served: ideal * degree }
+            PointLoads { registers: elements as f64, ideal, served: ideal * degree }
         };
         let loads = [
             per_warp(&|lane| shape.place_of(lane).0, shape.row_width(), shape.rows),

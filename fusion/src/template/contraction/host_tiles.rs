@@ -20,7 +20,7 @@ const COLUMNS: [usize; 7] = [1, 32, 64, 96, 128, 224, 448];
 
 /// The tiles that a processor's thread may take of a contraction, beside those of blocks of a GPU.
 pub(crate) fn host_tiles(body: &Arc<GroupBody>, arch: &CpuArch) -> Vec<Kernel> {
-    let Some(contraction) = Contraction::on_processors(body).filter(|_| body.staged.is_empty()) else {
+    let Some(contraction) = Contraction::of(body).filter(|_| body.staged.is_empty()) else {
         return Vec::new();
     };
     let extents = body.tile_extents();
@@ -47,7 +47,7 @@ pub(crate) fn host_tiles(body: &Arc<GroupBody>, arch: &CpuArch) -> Vec<Kernel> {
 pub(crate) fn host_microseconds(kernel: &Kernel, processor: Processor<'_>) -> f64 {
     let body = kernel.body();
     let arch = processor.arch;
-    let Some(contraction) = kernel.contraction_on_processors() else { return f64::INFINITY };
+    let Some(contraction) = kernel.contraction() else { return f64::INFINITY };
     let lead = &body.stages[0].expr;
     let length: f64 = lead.reduced().map(|axis| lead.axes[axis].extent as f64).product();
     let extents = body.tile_extents();

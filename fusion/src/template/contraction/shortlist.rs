@@ -8,10 +8,12 @@ use crate::tuning::SearchTuning;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use warpweave_graph::Numerics;
+use warpweave_graph::numerics::WORD_BYTES;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::kernel::{Kernel, ScheduleParams};
 use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
+use warpweave_plan::template::contraction::unit::{ComputeUnit, mma};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 
 /// The bound of a kernel by its products alone, the kernel, and its shape.
@@ -26,15 +28,17 @@ pub(crate) fn contractions(
 ) -> Vec<(Kernel, KernelCounts)> {
     let model = ContractionModel::new(body);
     let bound = bound_on(body, arch);
-    best(&model, &candidates(body, contraction, &model, &bound), &bound)
+    best(&model, &candidates(body, contraction, arch, &model, &bound), &bound)
 }
 
-/// The share of the device's peak that a kernel with these counts reaches at most.
+/// What a kernel with these counts reaches at most, as a share of the peak of the device's lanes.
 fn bound_on(body: &GroupBody, arch: &GpuArch) -> impl Fn(&Kernel, &ContractionShape, &KernelCounts) -> f64 {
     let useful = body.operations() as f64;
+    let of_lanes = arch.peaks.simt_single.operations_per_microsecond.value;
     move |kernel, shape, counts| {
-        let device = (arch, &arch.rates_of(kernel));
-        counted_bound(counts, useful, kernel.tiles(), overlap(shape.pipeline), device).fraction
+        let rates = arch.rates_of(kernel);
+        let fraction = counted_bound(counts, useful, kernel.tiles(), overlap(shape.pipeline), (arch, &rates)).fraction;
+        fraction * (rates.operations_per_microsecond / of_lanes)
     }
 }
 
@@ -42,6 +46,7 @@ fn bound_on(body: &GroupBody, arch: &GpuArch) -> impl Fn(&Kernel, &ContractionSh
 fn candidates(
     body: &Arc<GroupBody>,
     contraction: &Contraction,
+    arch: &GpuArch,
     model: &ContractionModel<'_>,
     bound: &impl Fn(&Kernel, &ContractionShape, &KernelCounts) -> f64,
 ) -> Vec<Candidate> {
@@ -56,7 +61,7 @@ fn candidates(
         };
         tiles.iter().cloned().map(with_limit).collect::<Vec<_>>()
     };
-    contraction_shapes(body, contraction).flat_map(with_limits).collect()
+    contraction_shapes(body, contraction, arch).into_iter().flat_map(with_limits).collect()
 }
 
 /// The candidates with the largest bounds, with their kernels' counts, by branch and bound.
@@ -105,8 +110,9 @@ fn overlap(pipeline: Pipeline) -> Overlap {
 }
 
 /// The shapes that the rules leave for a contraction: powers of two, and three times a power of two columns a thread. No side is
-/// twice as long as it needs to be. Every thread fetches at least one element of each side a step.
-fn contraction_shapes(body: &GroupBody, contraction: &Contraction) -> impl Iterator<Item = ContractionShape> {
+/// twice as long as it needs to be. Every thread fetches at least one element of each side a step. Behind them come those of tensor
+/// cores, where the device has some for the contraction's types.
+fn contraction_shapes(body: &GroupBody, contraction: &Contraction, arch: &GpuArch) -> Vec<ContractionShape> {
     let extents = body.tile_extents();
     let side = |class: AxisClass| -> usize {
         let of_class = extents.iter().zip(&contraction.classes).filter(|(_, other)| **other == class);
@@ -115,20 +121,23 @@ fn contraction_shapes(body: &GroupBody, contraction: &Contraction) -> impl Itera
     let needed = [AxisClass::Row, AxisClass::Column].map(|class| side(class).next_power_of_two().max(16));
     let reduced = &body.stages[0].expr;
     let reduction: usize = reduced.reduced().map(|axis| reduced.axes[axis].extent).product();
-    let asynchronous = contraction.is_plain(body);
+    let asynchronous = contraction.is_plain(body) && contraction.storage.bytes() >= WORD_BYTES;
     let pipelines = move |shape: ContractionShape| {
         let copies = asynchronous.then_some(Pipeline::Asynchronous { depth: 3 });
         let pipelines = [Pipeline::Unpipelined, Pipeline::RegisterPrefetch].into_iter().chain(copies);
         pipelines.map(move |pipeline| ContractionShape { pipeline, ..shape })
     };
-    thread_tiles().flat_map(slices).flat_map(pipelines).filter(move |shape| {
+    let on_lanes = thread_tiles().flat_map(slices).flat_map(pipelines).filter(move |shape| {
         let lengths = [AxisClass::Row, AxisClass::Column].map(|class| shape.length(class));
         let fits = lengths.iter().zip(needed).all(|(length, needed)| *length <= needed);
         let threads = shape.block_size().threads();
         let fetches = lengths.iter().all(|length| (threads..=4096).contains(&(length * shape.k_tile)));
         let useful = shape.k_tile == 8 || shape.k_tile < 2 * reduction;
         fits && fetches && useful
-    })
+    });
+    let has_matrices = arch.peaks.mma.is_some() && ComputeUnit::Mma.multiplies(contraction.numerics());
+    let matrices = if has_matrices { matrix_shapes(body, contraction, needed, reduction) } else { Vec::new() };
+    on_lanes.chain(matrices).collect()
 }
 
 /// The tiles of a thread, its block's threads along rows, and steps, of blocks that are one slice and not pipelined.
@@ -180,6 +189,70 @@ const FEWEST_SLICED_POINTS: usize = 4;
 /// Bytes of shared memory that tiles and sums of slices take at most.
 const MOST_SLICED_BYTES: usize = 64 << 10;
 
+/// Rows of a thread: 16 to 64 of a warp.
+const MATRIX_ROWS: [usize; 3] = [2, 4, 8];
+
+/// Columns of a thread: 8 to 64 of a warp.
+const MATRIX_COLUMNS: [usize; 6] = [2, 4, 6, 8, 12, 16];
+
+/// Slices of a block's warps.
+const MATRIX_SLICES: [usize; 4] = [1, 2, 4, 8];
+
+/// Points of the reduction that a slice multiplies a step.
+const MATRIX_POINTS: [usize; 3] = [16, 32, 64];
+
+/// Buffers of tiles that asynchronous copies fill.
+const MATRIX_DEPTHS: [usize; 2] = [3, 4];
+
+/// Bytes of shared memory that tiles and sums of slices take at most: half of what a block may have.
+const MOST_MATRIX_BYTES: usize = 112 << 10;
+
+/// The shapes in which warps can multiply matrices for a contraction. No side is twice as long as it needs to be, and `needed` says
+/// how long that is; of the reduction's `points` no step has twice as many, unless there is no smaller one.
+fn matrix_shapes(
+    body: &GroupBody,
+    contraction: &Contraction,
+    needed: [usize; 2],
+    points: usize,
+) -> Vec<ContractionShape> {
+    let pipelines: Vec<Pipeline> = match contraction.is_plain(body) {
+        true => MATRIX_DEPTHS.map(|depth| Pipeline::Asynchronous { depth }).to_vec(),
+        false => vec![Pipeline::RegisterPrefetch],
+    };
+    let numerics = contraction.numerics();
+    let fits = |shape: &ContractionShape| {
+        let lengths = [AxisClass::Row, AxisClass::Column].map(|class| shape.length(class));
+        shape.is_possible()
+            && lengths.iter().zip(needed).all(|(length, needed)| *length <= needed)
+            && (shape.k_tile == mma::DEPTH * shape.k_slices || shape.k_tile < 2 * points)
+            && shape.tile_bytes(numerics) <= MOST_MATRIX_BYTES
+    };
+    let mut found = Vec::new();
+    for (rows, columns) in MATRIX_ROWS.into_iter().flat_map(|rows| MATRIX_COLUMNS.map(|columns| (rows, columns))) {
+        for (k_slices, of_slice) in
+            MATRIX_SLICES.into_iter().flat_map(|slices| MATRIX_POINTS.map(|points| (slices, points)))
+        {
+            let square = ContractionShape::square(rows, columns);
+            let warps = square.block_size().warps() / k_slices;
+            let along_rows =
+                std::iter::successors(Some(1), |warps| Some(warps * 2)).take_while(|count| *count <= warps);
+            let shapes = along_rows.flat_map(|row_warps| {
+                let shape = ContractionShape {
+                    row_threads: mma::LANES.rows * row_warps,
+                    column_width: mma::LANE_COLUMNS,
+                    k_tile: k_slices * of_slice,
+                    k_slices,
+                    unit: ComputeUnit::Mma,
+                    ..square
+                };
+                pipelines.iter().map(move |pipeline| ContractionShape { pipeline: *pipeline, ..shape })
+            });
+            found.extend(shapes.filter(fits));
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,7 +282,7 @@ mod tests {
             followed.set(followed.get() + 1);
             bound(kernel, shape, counts)
         };
-        let candidates = candidates(&body, &contraction, &model, &bound);
+        let candidates = candidates(&body, &contraction, &arch, &model, &bound);
         let found = best(&model, &candidates, &counted);
         assert!(to_stores.get() < to_fetches.get(), "{} of {}", to_stores.get(), to_fetches.get());
 

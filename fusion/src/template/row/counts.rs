@@ -119,7 +119,7 @@ impl StageModel {
             points: Evaluation::without(&body.stages[stage], &expr.body, &[], &others).and_operations(combination),
             after: expr.epilogue.as_ref().map(|epilogue| Evaluation::new(&body.stages[stage], epilogue, &[])),
             combination,
-            accumulator: SharedWidth::of_elements(1, expr.body_element()),
+            accumulator: SharedWidth::of_elements(1, expr.body_element().compute()),
             output: Address::of_output(body, stage),
         }
     }

@@ -1,6 +1,5 @@
 //! A phase that is a sum of products, a block of rows and columns a thread.
 
-use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Index, ReadId, Scalar};
 
@@ -260,7 +259,7 @@ fn in_memory(stage: &Stage, factor: &Scalar) -> Vec<ReadId> {
         let read = &stage.expr.reads[id];
         let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
         matches!(stage.sources[read.operand], StageSource::Operand(_))
-            && stage.expr.operands[read.operand].element == ElementType::F32
+            && stage.expr.operands[read.operand].element.is_single()
             && read.index.iter().chain(conditions).all(Index::is_free_of_reads)
     });
     found

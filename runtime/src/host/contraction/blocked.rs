@@ -120,7 +120,7 @@ impl Blocked {
         contraction: &Contraction,
         (stages, shared): (&[StageReads], &[Shared]),
     ) -> Option<Self> {
-        if contraction.element != ElementType::F32 && !contraction.element.is_half() {
+        if contraction.element != ElementType::F32 {
             return None;
         }
         let (body, stage) = (operator.kernel.body(), &stages[0]);

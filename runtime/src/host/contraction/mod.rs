@@ -57,7 +57,7 @@ impl HostContraction {
         known: &mut KnownContractions,
         stages: impl FnOnce() -> Vec<HostStage>,
     ) -> Option<Self> {
-        let contraction = operator.kernel.contraction_on_processors()?;
+        let contraction = operator.kernel.contraction()?;
         let is_tiled = operator.kernel.rules().multiplies_blocks();
         let prepare = || Blocked::new(operator, contraction, (reads, shared)).map(Arc::new);
         match known.prepared(key, prepare).as_ref() {

@@ -43,7 +43,7 @@ pub fn execute(
         O::Stg | O::Redg | O::Red => store_global(warp, code, mask, memories)?,
         O::Ldgsts => copy(warp, code, mask, memories)?,
         O::Atomg => atomic(warp, code, mask, memories)?,
-        O::Membar | O::Errbar | O::Cgaerrbar | O::Cctl | O::Fence | O::Ldgdepbar => Effect::None,
+        O::Membar | O::Errbar | O::Cgaerrbar | O::Cctl | O::Fence | O::Ldgdepbar | O::Ublkpf => Effect::None,
         O::Ldsm => load_matrices(warp, code, mask, memories)?,
         O::Ldl | O::Stl | O::Atoms => return Err(CodeError::Operation(code.operation.name().to_owned())),
         _ => return Ok(None),

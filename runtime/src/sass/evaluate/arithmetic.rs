@@ -4,6 +4,8 @@ use super::super::error::CodeError;
 use super::super::instruction::Code;
 use super::super::operand::Operand;
 use super::super::operation::{Modifier, Operation};
+use super::super::parts::predicate_of;
+use super::super::words::{extend, permute};
 use super::bits::{Bits, first_unknown};
 use super::form::Form;
 use super::launch::Launch;
@@ -45,7 +47,7 @@ pub fn execute(warp: &mut Warp, code: &Code, mask: u32, launch: &Launch) -> Resu
             let chosen = select(form.input(warp, 0), &left, &right);
             form.write(warp, 0, mask, &chosen);
         }
-        O::Imnmx | O::Vimnmx | O::Viaddmnmx => extremum(warp, code, mask, &form()?)?,
+        O::Imnmx | O::Vimnmx | O::Viaddmnmx | O::Vimnmx3 => extremum(warp, code, mask, &form()?)?,
         O::Prmt | O::Uprmt => {
             let form = form()?;
             let (low, selector, high) = (form.integer(warp, 0)?, form.integer(warp, 1)?, form.integer(warp, 2)?);
@@ -85,15 +87,6 @@ fn map1(warp: &mut Warp, mask: u32, form: &Form<'_>, function: impl Fn(u32) -> u
 
 fn highest_bit(word: u32) -> u32 {
     if word == 0 { u32::MAX } else { 31 - word.leading_zeros() }
-}
-
-fn extend(word: u32, width: u32, signed: bool) -> u32 {
-    match width {
-        0 => 0,
-        1..=31 if signed => ((word << (32 - width)) as i32 >> (32 - width)) as u32,
-        1..=31 => word & ((1 << width) - 1),
-        _ => word,
-    }
 }
 
 /// The left word where the predicate holds, the right one elsewhere.
@@ -296,20 +289,18 @@ fn extremum(warp: &mut Warp, code: &Code, mask: u32, form: &Form<'_>) -> Result<
     let smaller = |left: u32, right: u32| if unsigned { left < right } else { (left as i32) < right as i32 };
     let minimum = Value::map([&left, &right], |[left, right]| if smaller(left, right) { left } else { right });
     let maximum = Value::map([&left, &right], |[left, right]| if smaller(left, right) { right } else { left });
-    let value = select(least, &minimum, &maximum);
+    let mut value = select(least, &minimum, &maximum);
+    if code.operation == Operation::Vimnmx3 {
+        let last = form.integer(warp, 2)?;
+        let minimum = Value::map([&value, &last], |[left, right]| if smaller(left, right) { left } else { right });
+        let maximum = Value::map([&value, &last], |[left, right]| if smaller(left, right) { right } else { left });
+        value = select(least, &minimum, &maximum);
+    }
+    if code.has(Modifier::Relu) {
+        value = Value::map([&value], |[word]| (word as i32).max(0) as u32);
+    }
     form.write(warp, 0, mask, &value);
     Ok(())
-}
-
-/// Bytes of eight, chosen by the nibbles of the selector; its upper bit repeats a byte's sign.
-fn permute(low: u32, selector: u32, high: u32) -> u32 {
-    let bytes = u64::from(high) << 32 | u64::from(low);
-    (0..4).fold(0, |word, place| {
-        let nibble = selector >> (4 * place) & 0xf;
-        let byte = (bytes >> (8 * (nibble & 7))) as u8;
-        let byte = if nibble & 8 != 0 { (byte as i8 >> 7) as u8 } else { byte };
-        word | u32::from(byte) << (8 * place)
-    })
 }
 
 fn compare(warp: &mut Warp, code: &Code, mask: u32, form: &Form<'_>) -> Result<(), CodeError> {
@@ -365,8 +356,7 @@ fn predicate_logic(warp: &mut Warp, code: &Code, mask: u32) -> Result<(), CodeEr
     let [first, second, a, b, c, tables @ ..] = &code.operands[..] else {
         return Err(unknown());
     };
-    let input =
-        |operand: &Operand| super::form::predicate_of(operand).map(|(name, negated)| warp.predicate(name, negated));
+    let input = |operand: &Operand| predicate_of(operand).map(|(name, negated)| warp.predicate(name, negated));
     let inputs = [input(a).ok_or_else(unknown)?, input(b).ok_or_else(unknown)?, input(c).ok_or_else(unknown)?];
     let mut results = Vec::new();
     for (output, table) in [first, second].into_iter().zip(tables) {
@@ -376,7 +366,7 @@ fn predicate_logic(warp: &mut Warp, code: &Code, mask: u32) -> Result<(), CodeEr
         results.push((output, Bits::looked_up(*table as u32, inputs)));
     }
     for (output, bits) in results {
-        if let Some((name, _)) = super::form::predicate_of(output) {
+        if let Some((name, _)) = predicate_of(output) {
             warp.write_predicate(name, mask, bits);
         }
     }

@@ -52,7 +52,7 @@ pub fn execute(warp: &mut Warp, code: &Code, mask: u32, launch: &Launch) -> Resu
         | O::F2i
         | O::Uf2fp
         | O::IntegerDot => data(warp, mask, &form()?, 1),
-        O::Hmma => data(warp, mask, &form()?, 4),
+        O::Hmma | O::Imma => data(warp, mask, &form()?, 4),
         O::Fchk | O::Dsetp | O::Hsetp2 => {
             let form = Form::of_test(code, launch);
             for index in 0..form.outputs.len() {

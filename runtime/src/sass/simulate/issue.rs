@@ -2,6 +2,7 @@
 
 use super::super::control::Scoreboard;
 use super::super::instruction::Code;
+use super::super::machine::{MachineModel, TENSOR_BYTES};
 use super::super::operand::Operand;
 use super::super::operation::{Modifier, Operation, Pipe};
 
@@ -60,6 +61,8 @@ pub struct Issue {
     pub write: Option<Scoreboard>,
     /// Released when the operands have been read.
     pub read: Option<Scoreboard>,
+    /// Bytes of a row of a factor along the reduction, of a product of matrices.
+    pub reduced_bytes: u64,
     /// Registers that each lane loads, if it is a load.
     pub registers: u64,
     /// The registers that it reads through the ports of the register file: the operand's place, the register, and whether it stays
@@ -81,6 +84,7 @@ impl Issue {
             wait: code.control.wait,
             write: code.control.write,
             read: code.control.read,
+            reduced_bytes: reduced_bytes(code),
             registers: u64::from(match code.operation {
                 Operation::Ldsm => code.matrices(),
                 _ => code.bytes().div_ceil(4),
@@ -88,6 +92,33 @@ impl Issue {
             sources: if arithmetic { sources.collect() } else { Vec::new() },
         }
     }
+}
+
+impl Issue {
+    /// Cycles for which it keeps its pipe.
+    pub fn cycles(&self, machine: &MachineModel) -> u64 {
+        match self.pipe {
+            Pipe::Tensor => (machine.tensor_cycles.value * self.reduced_bytes).div_ceil(TENSOR_BYTES),
+            pipe => machine.cycles(pipe),
+        }
+    }
+}
+
+/// Bytes of a row of a factor along the reduction, of a product of matrices: `HMMA.1688.F32.TF32` has 8 elements of 4.
+fn reduced_bytes(code: &Code) -> u64 {
+    let has = |modifier| code.has(modifier);
+    let elements = match () {
+        () if has(Modifier::Shape1684) => 4,
+        () if has(Modifier::Shape1688) => 8,
+        () if has(Modifier::Shape16832) => 32,
+        () => 16,
+    };
+    let bytes = match () {
+        () if code.operation == Operation::Imma => 1,
+        () if has(Modifier::Tf32) => 4,
+        () => 2,
+    };
+    elements * bytes
 }
 
 fn kind(code: &Code) -> Kind {

@@ -9,13 +9,13 @@ use super::causes::Cause;
 const SECTOR_BYTES: f64 = 32.0;
 const PASS_BYTES: f64 = 128.0;
 
-/// Where constants and tensors are before the block loads them, and who else loads.
+/// Where constants and tensors are before the block loads them, and how many multiprocessors load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Surroundings {
     /// Whether they are in the second-level cache.
     pub cached: bool,
-    /// Whether all other multiprocessors load too.
-    pub crowded: bool,
+    /// Multiprocessors that load at the same time, the block's own included.
+    pub active: u64,
 }
 
 /// What a memory instruction does.
@@ -174,11 +174,7 @@ impl<'a> MemoryPath<'a> {
     }
 
     fn bytes_a_cycle(&self) -> f64 {
-        let rate = match self.surroundings.crowded {
-            true => self.machine.second_level_bytes_shared,
-            false => self.machine.second_level_bytes_alone,
-        };
-        rate.value as f64
+        self.machine.second_level_bytes(self.surroundings.active)
     }
 
     fn load(&mut self, start: u64, sectors: &[u64], cached: bool) -> u64 {

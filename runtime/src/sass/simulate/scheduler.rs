@@ -41,7 +41,7 @@ impl Scheduler {
 
     /// Takes an instruction.
     pub fn issue(&mut self, warp: usize, issue: &Issue, cycle: u64, machine: &MachineModel) {
-        let end = cycle + machine.cycles(issue.pipe);
+        let end = cycle + issue.cycles(machine);
         match issue.pipe {
             Pipe::FmaHeavy => self.halves[0] = end,
             Pipe::Fma => {

@@ -7,8 +7,8 @@ use proptest::sample::select;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use warpweave::codegen::kernel_ir::{
     ArrayId, BinaryOp, Block, Builtin, CallOperands, Constant, ControlWord, Entry, Expression, Function, GlobalSpace,
-    KernelId, LocalId, MemoryOrder, MemoryType, MixedEntries, Place, Program, RegisterArray, ScalarType, SharedArray,
-    SharedId, ShuffleMode, SpecialRegister, Statement, Table, UnaryOp, Width, text,
+    Half, KernelId, LocalId, Matrices, MemoryOrder, MemoryType, MixedEntries, Place, Program, RegisterArray,
+    ScalarType, SharedArray, SharedId, ShuffleMode, SpecialRegister, Statement, Table, UnaryOp, Width, text,
 };
 use warpweave::graph::arena::{Arena, Id};
 use warpweave_tests::printed::parses_back;
@@ -88,7 +88,7 @@ fn id<I: Id>() -> impl Strategy<Value = I> {
 }
 
 fn memory() -> impl Strategy<Value = MemoryType> {
-    select(vec![MemoryType::Bool, MemoryType::I8, MemoryType::U8, MemoryType::I32, MemoryType::I64, MemoryType::F32])
+    select(MemoryType::ALL.to_vec())
 }
 
 fn expression() -> BoxedStrategy<Expression> {
@@ -109,7 +109,7 @@ fn expression() -> BoxedStrategy<Expression> {
     ];
     let deeper = leaf.prop_recursive(4, 24, 3, |inner| {
         let boxed = move || inner.clone().prop_map(Box::new);
-        let unary = select(vec![UnaryOp::Not, UnaryOp::Exp, UnaryOp::RoundEven]);
+        let unary = select(vec![UnaryOp::Not, UnaryOp::Exp, UnaryOp::RoundEven, UnaryOp::ToF16]);
         let binary = select(vec![BinaryOp::Or, BinaryOp::BitXor, BinaryOp::Less, BinaryOp::ShiftRight]);
         prop_oneof![
             (id::<ArrayId>(), boxed()).prop_map(|(array, index)| Expression::Element(array, index)),
@@ -194,6 +194,7 @@ fn access() -> impl Strategy<Value = Statement> {
 }
 
 fn exchange() -> impl Strategy<Value = Statement> {
+    let values = || vec(expression(), 0..4);
     let table = || select(vec![Table::StreamStart, Table::Instructions, Table::Operands]);
     let word = || select(vec![ControlWord::Epoch, ControlWord::Left, ControlWord::Abort]);
     let register = select(vec![SpecialRegister::Time, SpecialRegister::Multiprocessor, SpecialRegister::Cycles]);
@@ -201,6 +202,14 @@ fn exchange() -> impl Strategy<Value = Statement> {
     prop_oneof![
         (place(), expression()).prop_map(|(place, value)| Statement::Assign { place, value }),
         (place(), expression(), mode).prop_map(|(place, value, mode)| Statement::Shuffle { place, value, mode }),
+        (place(), id::<SharedId>(), select(Matrices::ALL.to_vec()), expression(), any::<bool>()).prop_map(
+            |(place, array, matrices, index, transposed)| {
+                Statement::LoadMatrices { place, array, matrices, index, transposed }
+            }
+        ),
+        (place(), select(Half::ALL.to_vec()), values(), values(), values()).prop_map(
+            |(place, factors, left, right, sums)| Statement::MultiplyMatrices { place, factors, left, right, sums }
+        ),
         (place(), expression()).prop_map(|(place, condition)| Statement::BlockBarrierOr { place, condition }),
         (id::<SharedId>(), expression(), table(), expression(), any::<u32>())
             .prop_map(|(array, index, table, first, words)| Statement::Fetch { array, index, table, first, words }),

@@ -1,24 +1,21 @@
 //! The products of one step, from shared memory to the accumulators: a file a compute unit.
 
+mod mma;
 mod simt;
 
 use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::contraction::shape::ContractionShape;
-use warpweave_plan::template::contraction::tile_load::{RowLayout, SideLoad};
 use warpweave_plan::template::contraction::unit::ComputeUnit;
 
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId};
-use crate::kernel_ir::statement::{Place, Statement};
+use crate::kernel_ir::statement::Statement;
 use crate::lower::arithmetic::set;
-use crate::lower::arithmetic::{access, quotient, remainder, scaled, zero};
+use crate::lower::arithmetic::{quotient, remainder, scaled, zero};
 use crate::lower::contraction::side::Side;
 use crate::lower::contraction::slices::{Finished, Slice};
 use crate::lower::emitter::{Emitter, add, binary};
 use crate::lower::error::LowerError;
-
-/// Steps whose products are written out; the others are iterations of a loop.
-const UNROLLED: usize = 32;
 
 /// One in so many of a window's steps stands before a barrier behind which no load of the next step's factors begins. Compilers
 /// may else move loads to where what they load is used.
@@ -33,13 +30,10 @@ pub(crate) enum Meanwhile {
     Loads,
 }
 
-/// One factor of the products: its side, the registers, the first word, neighbouring elements, threads, elements.
-type Operand<'o> = (&'o Side<'o>, ArrayId, LocalId, usize, usize, usize);
-
 /// A thread's part of the block tile.
 pub(crate) struct Products {
     pub(crate) shape: ContractionShape,
-    /// `rows × columns`, row by row.
+    /// `rows × columns`, in the order of [`ContractionShape::sum`].
     pub(crate) accumulators: ArrayId,
     /// What is multiplied and summed.
     pub(super) scalar: ScalarType,
@@ -90,18 +84,10 @@ impl Products {
 
     /// Where in a tile the thread reads its first element of each side.
     pub(crate) fn starts(&self, emitter: &mut Emitter, sides: &[Side; 2]) -> [LocalId; 2] {
-        [0, 1].map(|at| {
-            let (load, (width, _, _)) = (&sides[at].load, self.sides()[at]);
-            let mut start = scaled(self.threads[at].into(), width);
-            if let Some(slice) = &self.slice {
-                let begin = scaled(slice.number.into(), self.slice_steps());
-                if let Some(order) = order(load, begin.clone()).filter(|_| !is_whole_period(load, self.slice_steps())) {
-                    start = binary(BinaryOp::BitXor, start, order);
-                }
-                start = add(start, scaled(begin, load.row()));
-            }
-            emitter.bind(ScalarType::I32, start)
-        })
+        match self.shape.unit {
+            ComputeUnit::Simt => simt::starts(emitter, self, sides),
+            ComputeUnit::Mma => mma::starts(emitter, self, sides),
+        }
     }
 
     /// Adds one step's products, of the tiles in a buffer, in which the thread reads from `starts` on.
@@ -112,14 +98,14 @@ impl Products {
         buffer: &Expression,
         meanwhile: Meanwhile,
     ) -> Result<(), LowerError> {
-        let operands = [0, 1].map(|at| {
-            let (width, threads, count) = self.sides()[at];
+        let firsts = [0, 1].map(|at| {
             let base = sides[at].base(emitter, buffer);
-            let first = emitter.bind(ScalarType::I32, add(base, starts[at]));
-            (&sides[at], emitter.array(self.scalar, count), first, width, threads, count)
+            emitter.bind(ScalarType::I32, add(base, starts[at]))
         });
-        let windows = Expression::i32((self.slice_steps() / self.unrolled()) as i32);
-        emitter.repeat(windows, false, |emitter, window| self.add_window(emitter, operands, window, meanwhile))
+        match self.shape.unit {
+            ComputeUnit::Simt => simt::add_step(emitter, self, (sides, firsts), meanwhile),
+            ComputeUnit::Mma => mma::add_step(emitter, self, (sides, firsts), meanwhile),
+        }
     }
 
     /// Points of a step that a slice multiplies.
@@ -127,95 +113,55 @@ impl Products {
         self.shape.k_tile / self.shape.k_slices
     }
 
-    /// Steps of a window.
-    fn unrolled(&self) -> usize {
-        self.slice_steps().min(UNROLLED)
-    }
-
-    fn add_window(
-        &self,
-        emitter: &mut Emitter,
-        operands: [Operand; 2],
-        window: LocalId,
-        meanwhile: Meanwhile,
-    ) -> Result<(), LowerError> {
-        let unrolled = self.unrolled();
-        let early = Expression::i32(unrolled.div_ceil(EARLY_SHARE) as i32);
-        emitter.repeat(Expression::i32(unrolled as i32), true, |emitter, step| {
-            if meanwhile == Meanwhile::Loads {
-                emitter.when(Some(binary(BinaryOp::Equal, step, early)), |emitter| {
-                    emitter.push(Statement::WarpBarrier);
-                    Ok::<(), LowerError>(())
-                })?;
-            }
-            let step = add(scaled(window.into(), unrolled), step);
-            for (side, array, first, width, threads, count) in operands {
-                emitter.repeat(Expression::i32((count / width) as i32), true, |emitter, run| {
-                    let row = scaled(step.clone(), side.load.row());
-                    let index = add(place_of_run(&side.load, first, (run, threads * width), &step), row);
-                    let place = Place::Element(array, scaled(run.into(), width));
-                    let width = access(width);
-                    emitter.push(Statement::LoadShared { place, array: side.shared, width, index });
-                    Ok::<(), LowerError>(())
-                })?;
-            }
-            add_products(emitter, self, operands[0].1, operands[1].1)
-        })
+    /// Which of the thread's sums is that of a row and a column of its tile, as [`ContractionShape::sum`] says.
+    pub(super) fn sum(&self, row: Expression, column: Expression) -> Expression {
+        let columns = self.shape.columns;
+        match self.shape.unit {
+            ComputeUnit::Simt => add(scaled(row, columns), column),
+            ComputeUnit::Mma => mma::sum(row, column, columns),
+        }
     }
 }
 
-/// How far the elements of a step's row are moved, where rows have orders.
-fn order(load: &SideLoad, step: Expression) -> Option<Expression> {
-    match load.layout {
-        RowLayout::Padded(_) => None,
-        RowLayout::Swizzled { unit, turns } => Some(scaled(remainder(quotient(step, load.width), turns), unit)),
+/// Before the step `early` of those that are written out, no load of the next step's factors is begun any more.
+fn end_of_loads(
+    emitter: &mut Emitter,
+    (step, steps): (LocalId, usize),
+    meanwhile: Meanwhile,
+) -> Result<(), LowerError> {
+    match meanwhile {
+        Meanwhile::Nothing => Ok(()),
+        Meanwhile::Loads => {
+            let early = Expression::i32(steps.div_ceil(EARLY_SHARE) as i32);
+            emitter.when(Some(binary(BinaryOp::Equal, step, early)), |emitter| {
+                emitter.push(Statement::WarpBarrier);
+                Ok(())
+            })
+        }
     }
-}
-
-/// Whether rows so many steps apart have the same order.
-fn is_whole_period(load: &SideLoad, steps: usize) -> bool {
-    match load.layout {
-        RowLayout::Padded(_) => true,
-        RowLayout::Swizzled { turns, .. } => steps.is_multiple_of(load.width * turns),
-    }
-}
-
-/// Where a thread's run of a step's row lies, beside the row's place, from where the first run of the first row does. Runs are
-/// `apart` elements apart. The thread's own part of a place lies below `apart`, so within a period of the order nothing is
-/// carried.
-fn place_of_run(load: &SideLoad, first: LocalId, (run, apart): (LocalId, usize), step: &Expression) -> Expression {
-    let run = scaled(run.into(), apart);
-    let RowLayout::Swizzled { unit, turns } = load.layout else { return add(first, run) };
-    let period = unit * turns;
-    let order = order(load, step.clone()).expect("a swizzle orders rows");
-    if apart.is_multiple_of(period) {
-        return add(binary(BinaryOp::BitXor, first, order), run);
-    }
-    let moved = binary(BinaryOp::BitXor, order, remainder(run.clone(), period));
-    add(binary(BinaryOp::BitXor, first, moved), scaled(quotient(run, period), period))
 }
 
 /// The thread's place along rows and along columns, as [`ContractionShape::place_of`] says.
 fn place(shape: &ContractionShape, thread: LocalId) -> [Expression; 2] {
     let warp = shape.warp();
-    if !warp.is_interleaved() {
-        return [quotient(thread, shape.column_threads()), remainder(thread, shape.column_threads())];
-    }
-    let along = shape.column_threads() / warp.columns;
     let masked =
         |shift: usize, mask: usize| binary(BinaryOp::BitAnd, quotient(thread, shift), Expression::i32(mask as i32));
-    let number = quotient(thread, WARP);
-    let row = add(masked(2, 1), masked(warp.columns, warp.rows - 2));
-    let column = add(masked(1, 1), masked(2, warp.columns - 2));
-    [
-        add(scaled(quotient(number.clone(), along), warp.rows), row),
-        add(scaled(remainder(number, along), warp.columns), column),
-    ]
+    let [row, column] = match shape.unit {
+        ComputeUnit::Simt if !warp.is_interleaved() => {
+            return [quotient(thread, shape.column_threads()), remainder(thread, shape.column_threads())];
+        }
+        ComputeUnit::Simt => {
+            [add(masked(2, 1), masked(warp.columns, warp.rows - 2)), add(masked(1, 1), masked(2, warp.columns - 2))]
+        }
+        ComputeUnit::Mma => [masked(warp.columns, warp.rows - 1), masked(1, warp.columns - 1)],
+    };
+    let [first_row, first_column] = first_of_warp(shape, thread);
+    [add(first_row, row), add(first_column, column)]
 }
 
-/// Adds the products of a step's rows in `left` and its columns in `right` to the accumulators.
-fn add_products(emitter: &mut Emitter, products: &Products, left: ArrayId, right: ArrayId) -> Result<(), LowerError> {
-    match products.shape.unit {
-        ComputeUnit::Simt => simt::add_products(emitter, products, left, right),
-    }
+/// The row and the column of threads of the first lane of a thread's warp.
+fn first_of_warp(shape: &ContractionShape, thread: LocalId) -> [Expression; 2] {
+    let (warp, number) = (shape.warp(), quotient(thread, WARP));
+    let along = shape.column_threads() / warp.columns;
+    [scaled(quotient(number.clone(), along), warp.rows), scaled(remainder(number, along), warp.columns)]
 }

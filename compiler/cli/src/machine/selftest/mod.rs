@@ -13,6 +13,7 @@ use warpweave::plan::plan::backend::{Backend, BackendChoice, PlanBackend};
 use warpweave::runtime::cuda::{CudaError, Driver};
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::nvrtc::Nvrtc;
+use warpweave::runtime::sass::disassembler;
 use warpweave::runtime::session::{Device, Session, SessionError};
 use warpweave::runtime::text::{TextError, compiler_identity};
 use warpweave::{OpenOptions, Source, open};
@@ -25,7 +26,7 @@ use programs::{Case, cases};
 /// Arguments of `selftest`.
 #[derive(Args)]
 pub struct Arguments {
-    /// The device to test: host, emulator, text, or cuda:N; all that are there unless given
+    /// The device to test: host, emulator, text, machine-code, or cuda:N; all that are there unless given
     #[arg(long)]
     device: Option<Device>,
     /// Print the result as JSON
@@ -43,7 +44,7 @@ const LAUNCHES: usize = 4;
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let devices = match arguments.device {
         Some(device) => vec![device],
-        None => vec![Device::Host, Device::Emulator, Device::Text, Device::Cuda(0)],
+        None => vec![Device::Host, Device::Emulator, Device::Text, Device::MachineCode, Device::Cuda(0)],
     };
     let cases = cases()?;
     let progress = Progress::new(devices.len() * cases.len());
@@ -82,6 +83,10 @@ fn available(device: Device) -> Result<(), String> {
     match device {
         Device::Reference | Device::Host | Device::Emulator => Ok(()),
         Device::Text => compiler_identity().map(drop).map_err(|error| error.to_string()),
+        Device::MachineCode => {
+            disassembler().map_err(|error| error.to_string())?;
+            Nvrtc::locate().map(drop).map_err(|error| error.to_string())
+        }
         Device::Cuda(ordinal) => {
             Driver::open().and_then(|driver| driver.device(ordinal)).map_err(|error| error.to_string())?;
             Nvrtc::locate().map(drop).map_err(|error| error.to_string())

@@ -52,7 +52,7 @@ impl RunOptions {
 pub fn is_gpu(device: Device) -> bool {
     match device {
         Device::Cuda(_) => true,
-        Device::Reference | Device::Host | Device::Emulator | Device::Text => false,
+        Device::Reference | Device::Host | Device::Emulator | Device::Text | Device::MachineCode => false,
     }
 }
 

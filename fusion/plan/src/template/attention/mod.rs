@@ -14,13 +14,14 @@ use crate::template::staged::STATES;
 
 use std::sync::Arc;
 
-use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar};
+use warpweave_graph::expr::{AxisId, Index, Read, ReadId};
 use warpweave_graph::online_softmax::{Named, OnlineSoftmax};
 
 use crate::body::{GroupBody, Stage, StageSource};
 use crate::template::Template;
 use crate::template::block::BlockSize;
 use crate::template::contraction::Contraction;
+use crate::template::contraction::tile_load::plain_read;
 use crate::template::staged::blocked::{BlockedStep, one_trip};
 use crate::template::staged::phase::tiles;
 use crate::template::staged::{STAGED_BYTES, StagedBox, StagedSpan, box_bytes};
@@ -56,7 +57,7 @@ impl Attention {
         let contraction = Contraction::of(body)?;
         let mut reduced = lead.expr.reduced();
         let (Some(along), None) = (reduced.next(), reduced.next()) else { return None };
-        let Scalar::Read(read) = contraction.row_factor else { return None };
+        let read = plain_read(&lead.expr, &contraction.row_factor)?;
         let StageSource::Staged(weights) = lead.sources[lead.expr.reads[read].operand] else { return None };
         Self::of_weights(body, weights, read, along)
     }

@@ -16,7 +16,7 @@ use warpweave_graph::types::ElementType;
 
 use crate::body::{GroupBody, Stage, StageSource};
 use crate::template::contraction::shape::{ContractionShape, Pipeline};
-use crate::template::contraction::tile_load::plain_read;
+use crate::template::contraction::tile_load::{SideLoad, plain_read};
 
 /// How an axis of a contraction takes part.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub enum AxisClass {
 /// A contraction: the classes of the first stage's axes and its two factors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Contraction {
-    /// What is multiplied and summed: `F32` or `I32`; on processors halves too, in singles.
+    /// What is multiplied and summed: `F32` or `I32`. Halves are multiplied as singles.
     pub element: ElementType,
     /// What the factors' tiles hold in shared memory: what both are read as, or what is multiplied.
     pub storage: ElementType,
@@ -49,30 +49,15 @@ pub struct Contraction {
 impl Contraction {
     /// The contraction that a body is: its first stage sums products, and any other stage is a pointwise epilogue.
     pub fn of(body: &GroupBody) -> Option<Self> {
-        Self::on_processors(body).filter(Self::has_kernels)
-    }
-
-    /// The same, of elements too that kernels do not multiply, but processors do.
-    pub fn on_processors(body: &GroupBody) -> Option<Self> {
         let mut later = body.stages.iter().enumerate().skip(1);
         let pointwise = later.all(|(at, stage)| stage.expr.reducer.is_none() && body.extra_axes(at).is_empty());
-        if pointwise { Self::of_sum(&body.stages[0].expr) } else { None }
+        if pointwise { Self::of_expression(&body.stages[0].expr) } else { None }
     }
 
     /// The contraction that an expression is.
     pub fn of_expression(expr: &TensorExpr) -> Option<Self> {
-        Self::of_sum(expr).filter(Self::has_kernels)
-    }
-
-    /// Whether kernels multiply such elements.
-    pub(crate) fn has_kernels(&self) -> bool {
-        matches!(self.element, ElementType::F32 | ElementType::I32)
-    }
-
-    fn of_sum(expr: &TensorExpr) -> Option<Self> {
-        let element = expr.body_element();
-        let is_known = matches!(element, ElementType::F32 | ElementType::I32) || element.is_half();
-        if expr.reducer != Some(Reducer::Sum) || !is_known {
+        let element = expr.body_element().compute();
+        if expr.reducer != Some(Reducer::Sum) || !matches!(element, ElementType::F32 | ElementType::I32) {
             return None;
         }
         let Scalar::Binary(BinaryOp::Multiply, left, right) = &expr.body else { return None };
@@ -130,7 +115,7 @@ impl Contraction {
         (0..body.tile_rank).filter(|&axis| self.classes[axis] == class).collect()
     }
 
-    /// Whether both factors are plain reads of stored singles in memory that give 0 outside, so that a copy can bring them.
+    /// Whether both factors are plain reads of stored singles in memory that give 0 outside, so that copies can bring them.
     pub fn is_plain(&self, body: &GroupBody) -> bool {
         let Stage { expr, sources, .. } = &body.stages[0];
         let in_memory = |operand: usize| matches!(sources[operand], StageSource::Operand(_));
@@ -144,9 +129,12 @@ impl Contraction {
         })
     }
 
-    /// Whether a kernel of this shape brings the factors by asynchronous copies.
-    pub fn is_copied(&self, body: &GroupBody, shape: &ContractionShape) -> bool {
-        matches!(shape.pipeline, Pipeline::Asynchronous { .. }) && self.is_plain(body)
+    /// Whether a kernel of this shape and tile brings the factors by asynchronous copies, of a word at least.
+    pub fn is_copied(&self, body: &GroupBody, shape: &ContractionShape, tile: &[usize]) -> bool {
+        let copies = |class| SideLoad::new(body, self, class, shape, tile).can_be_copied();
+        matches!(shape.pipeline, Pipeline::Asynchronous { .. })
+            && self.is_plain(body)
+            && [AxisClass::Row, AxisClass::Column].into_iter().all(copies)
     }
 
     /// The axes of a class, in order.

@@ -44,7 +44,11 @@ impl Rules for ContractionShape {
     fn check(&self, kernel: &Kernel) -> Result<(), &'static str> {
         let body = kernel.body();
         require(self.is_possible(), "the shape violates the constraints of the contraction template")?;
-        require(kernel.contraction_on_processors().is_some(), "a template sums something else than products")?;
+        let Some(contraction) = kernel.contraction() else {
+            return Err("a template sums something else than products");
+        };
+        let multiplied = self.unit.multiplies(contraction.numerics());
+        require(multiplied, "a compute unit does not multiply what a contraction's factors are stored as")?;
         let fits = || boxes(kernel).is_some();
         require(body.staged.is_empty() || fits(), "a factor has no box in shared memory")
     }
@@ -75,9 +79,7 @@ impl Rules for ContractionShape {
     }
 
     fn shared_bytes(&self, kernel: &Kernel) -> usize {
-        self.tile_bytes(
-            kernel.contraction_on_processors().map_or(Numerics::SINGLE, |contraction| contraction.numerics()),
-        )
+        self.tile_bytes(kernel.contraction().map_or(Numerics::SINGLE, |contraction| contraction.numerics()))
     }
 
     fn prefetchable(&self, kernel: &Kernel, loads_before_waits: LoadsBeforeWaits<'_>) -> Vec<AxisClass> {

@@ -8,7 +8,7 @@ use crate::template::block::{fewest, fill};
 use crate::template::contraction::AxisClass;
 use crate::template::contraction::Contraction;
 use crate::template::contraction::tile_load::WINDOW;
-use crate::template::contraction::unit::{ComputeUnit, simt::WarpTile};
+use crate::template::contraction::unit::{ComputeUnit, mma, simt::WarpTile};
 use serde::{Deserialize, Serialize};
 use warpweave_graph::Numerics;
 use warpweave_graph::text::reader::{Parsed, Reader, Word};
@@ -85,31 +85,45 @@ impl ContractionShape {
     pub fn is_possible(&self) -> bool {
         match self.unit {
             ComputeUnit::Simt => self.is_possible_on_lanes(),
+            ComputeUnit::Mma => self.is_possible_on_tensor_cores(),
         }
     }
 
     fn is_possible_on_lanes(&self) -> bool {
-        let Self { rows, columns, row_threads, column_width, k_tile, k_slices, split_k, .. } = *self;
+        let Self { rows, columns, row_threads, column_width, k_tile, k_slices, .. } = *self;
+        let sides = rows <= 8 && columns <= 12 && (4..=64).contains(&row_threads);
+        column_width.is_power_of_two()
+            && sides
+            && column_width <= NEIGHBOURS
+            && columns.is_multiple_of(column_width)
+            && (8..=64).contains(&k_tile)
+            && self.divides(k_slices)
+    }
+
+    fn is_possible_on_tensor_cores(&self) -> bool {
+        let Self { rows, columns, column_width, k_tile, k_slices, .. } = *self;
+        (mma::LANE_ROWS..=mma::MOST_ROWS).contains(&rows)
+            && (mma::LANE_COLUMNS..=mma::MOST_COLUMNS).contains(&columns)
+            && columns.is_multiple_of(mma::LANE_COLUMNS)
+            && column_width == mma::LANE_COLUMNS
+            && (mma::DEPTH..=mma::MOST_STEP).contains(&k_tile)
+            && self.divides(k_slices.saturating_mul(mma::DEPTH))
+    }
+
+    /// Whether extents are powers of two, or three times one, the block's threads divide into slices and whole warps, and a step's
+    /// points into `points`.
+    fn divides(&self, points: usize) -> bool {
+        let Self { rows, columns, row_threads, k_tile, k_slices, split_k, .. } = *self;
         let buffered = match self.pipeline {
             Pipeline::Unpipelined | Pipeline::RegisterPrefetch => true,
             Pipeline::Asynchronous { depth } => (2..=5).contains(&depth),
         };
         let thirds = if columns.is_multiple_of(3) { columns / 3 } else { columns };
-        let powers =
-            [rows, thirds, row_threads, column_width, k_tile, k_slices].into_iter().all(usize::is_power_of_two);
-        let sides = rows <= 8 && columns <= 12 && (4..=64).contains(&row_threads);
+        let powers = [rows, thirds, row_threads, k_tile, k_slices].into_iter().all(usize::is_power_of_two);
         // Only where there are threads along rows.
         let lanes = || self.slice_threads() >= row_threads && self.warp().covers(row_threads, self.column_threads());
-        let slices = || k_slices <= 8 && k_tile.is_multiple_of(k_slices) && self.finish().is_some();
-        buffered
-            && powers
-            && sides
-            && slices()
-            && lanes()
-            && split_k == 1
-            && column_width <= NEIGHBOURS
-            && columns.is_multiple_of(column_width)
-            && (8..=64).contains(&k_tile)
+        let slices = || k_slices <= 8 && k_tile.is_multiple_of(points) && self.finish().is_some();
+        buffered && powers && slices() && lanes() && split_k == 1
     }
 
     /// The size of the block.
@@ -132,7 +146,7 @@ impl ContractionShape {
     /// more.
     pub fn fetching_slices(&self) -> usize {
         let is_warp = self.slice_threads() == WARP && self.pipeline == Pipeline::RegisterPrefetch;
-        let alone = is_warp && self.k_tile / self.k_slices >= WINDOW;
+        let alone = is_warp && self.unit == ComputeUnit::Simt && self.k_tile / self.k_slices >= WINDOW;
         if alone { self.k_slices } else { 1 }
     }
 
@@ -151,12 +165,23 @@ impl ContractionShape {
 
     /// How the lanes of a warp lie over the threads; warps lie along columns first.
     pub fn warp(&self) -> WarpTile {
-        WarpTile::new(self.column_threads(), self.column_width)
+        self.unit.warp(self.column_threads(), self.column_width)
     }
 
     /// Neighbouring rows of a thread, which it reads from shared memory at once.
     pub fn row_width(&self) -> usize {
-        self.rows.min(NEIGHBOURS)
+        match self.unit {
+            ComputeUnit::Simt => self.rows.min(NEIGHBOURS),
+            ComputeUnit::Mma => 1,
+        }
+    }
+
+    /// Which of a thread's sums is that of the `row`-th row and the `column`-th column of its tile.
+    pub fn sum(&self, row: usize, column: usize) -> usize {
+        match self.unit {
+            ComputeUnit::Simt => row * self.columns + column,
+            ComputeUnit::Mma => mma::sum(row, column, self.columns),
+        }
     }
 
     /// Rows, or columns, of the block tile; 1 for other classes of axes.
@@ -170,10 +195,13 @@ impl ContractionShape {
 
     /// Bytes of shared memory that the factors' tiles take at most.
     pub fn tile_bytes(&self, numerics: Numerics) -> usize {
-        let padding = [AxisClass::Row, AxisClass::Column].len() * numerics.access_elements();
-        let row = self.length(AxisClass::Row) + self.length(AxisClass::Column) + padding;
-        numerics.storage_bytes(row * self.k_tile * self.buffers())
-            + self.slice_sums() * Numerics::SINGLE.storage_bytes(1)
+        let padding = numerics.access_elements();
+        let of_side = |class: AxisClass| match self.unit {
+            ComputeUnit::Simt => (self.length(class) + padding) * self.k_tile,
+            ComputeUnit::Mma => self.length(class) * self.k_tile + padding * self.length(class).max(self.k_tile),
+        };
+        let step = of_side(AxisClass::Row) + of_side(AxisClass::Column);
+        numerics.storage_bytes(step * self.buffers()) + self.slice_sums() * Numerics::SINGLE.storage_bytes(1)
     }
 
     /// Sums that lie in shared memory at a time: those of half the slices, none of one slice.
@@ -197,7 +225,7 @@ impl ContractionShape {
     pub fn place_of(&self, thread: usize) -> (usize, usize) {
         let thread = thread % self.slice_threads();
         let warp = self.warp();
-        let (row, column) = warp.place(thread % WARP);
+        let (row, column) = self.unit.place(warp, thread % WARP);
         let along = self.column_threads() / warp.columns;
         let number = thread / WARP;
         (number / along * warp.rows + row, number % along * warp.columns + column)
@@ -274,7 +302,7 @@ impl fmt::Display for ContractionShape {
 pub(crate) fn read(reader: &mut Reader<'_>) -> Parsed<ContractionShape> {
     reader.mark("/")?;
     let [rows, columns] = pair(reader, "rows and columns")?;
-    let unit = reader.named::<ComputeUnit>("`simt`")?;
+    let unit = reader.named::<ComputeUnit>("`simt` or `mma`")?;
     reader.keyword("threads")?;
     let before = reader.clone();
     let [row_threads, column_threads] = pair(reader, "threads along rows and columns")?;
@@ -313,4 +341,43 @@ fn pipeline(reader: &mut Reader<'_>) -> Parsed<Pipeline> {
 fn pair(reader: &mut Reader<'_>, what: &str) -> Parsed<[usize; 2]> {
     let before = reader.clone();
     reader.extents(what)?.try_into().map_err(|_| before.expected(what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor_core::fragment::{FragmentKind, MatrixOperand};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn sums_lie_where_products_leave_them() {
+        let square = ContractionShape::square(4, 12);
+        let shape = ContractionShape {
+            unit: ComputeUnit::Mma,
+            column_width: mma::LANE_COLUMNS,
+            row_threads: 16,
+            pipeline: Pipeline::Asynchronous { depth: 3 },
+            ..square
+        };
+        assert!(shape.is_possible());
+        let of_product = FragmentKind::HALVES.registers(MatrixOperand::Sums);
+        let mut all = BTreeSet::new();
+        for thread in 0..shape.block_size().threads() {
+            let (lane, warp) = (thread % WARP, shape.place_of(thread / WARP * WARP));
+            for (row, column) in (0..shape.rows).flat_map(|row| (0..shape.columns).map(move |column| (row, column))) {
+                let at = shape.sum(row, column);
+                let (product, register) = (at / of_product, at % of_product);
+                let (down, along) = (product / (shape.columns / 2), product % (shape.columns / 2));
+                let position = FragmentKind::HALVES.position(MatrixOperand::Sums, lane, register, 0);
+                let found = (shape.row_of(thread, row), shape.column_of(thread, column));
+                // The upper and the lower half of a product's rows are as far apart as all threads' rows are many.
+                let half = 2 * down + position.row / mma::LANES.rows;
+                let row = half * shape.row_threads + warp.0 + position.row % mma::LANES.rows;
+                let column = (along * shape.column_threads() + warp.1) * mma::LANE_COLUMNS + position.column;
+                assert_eq!(found, (row, column), "thread {thread}");
+                all.insert(found);
+            }
+        }
+        assert_eq!(all.len(), shape.length(AxisClass::Row) * shape.length(AxisClass::Column));
+    }
 }

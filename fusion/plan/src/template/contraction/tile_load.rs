@@ -10,7 +10,8 @@ use warpweave_graph::types::ElementType;
 
 use crate::body::GroupBody;
 use crate::shared_memory::{SharedWidth, WARP, conflict_degree};
-use crate::template::contraction::shape::ContractionShape;
+use crate::template::contraction::shape::{ContractionShape, Pipeline};
+use crate::template::contraction::unit::ComputeUnit;
 use crate::template::contraction::{AxisClass, Contraction};
 
 /// Fewest steps along the reduction that neighbouring threads fetch before they go to the next row or column: a sector of
@@ -32,6 +33,26 @@ pub enum Fetch {
     Elements,
 }
 
+/// What the rows of a tile in shared memory are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum TileRows {
+    /// Steps along the reduction, each with the tile's rows or columns.
+    Steps,
+    /// Rows or columns, each with the steps along the reduction.
+    Elements,
+}
+
+impl TileRows {
+    /// Those of a tile for a unit. Loads of matrices transpose them where need be, so that what is fetched together stays together;
+    /// lanes read neighbouring rows or columns of the tile at once.
+    fn of(unit: ComputeUnit, fetch: Fetch) -> Self {
+        match (unit, fetch) {
+            (ComputeUnit::Mma, Fetch::Reduction) => Self::Elements,
+            (ComputeUnit::Mma, Fetch::Elements) | (ComputeUnit::Simt, _) => Self::Steps,
+        }
+    }
+}
+
 /// Where the elements of a row of the tile lie, so that stores of neighbouring threads meet different banks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RowLayout {
@@ -47,7 +68,7 @@ pub enum RowLayout {
     },
 }
 
-/// One factor's tile of one step: `step` rows of `length` elements. Where slices of threads fetch for themselves, one of
+/// One factor's tile of one step: `step` steps of `length` elements. Where slices of threads fetch for themselves, one of
 /// them, and the tile of its part of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SideLoad {
@@ -61,6 +82,10 @@ pub struct SideLoad {
     pub width: usize,
     /// Steps along the reduction that neighbouring threads fetch before they go to the next row or column.
     pub window: usize,
+    /// What multiplies.
+    pub unit: ComputeUnit,
+    /// What the rows are.
+    pub rows: TileRows,
     /// Where the elements of a row lie.
     pub layout: RowLayout,
     /// The type of the elements in shared memory.
@@ -88,11 +113,14 @@ impl SideLoad {
         });
         let along = strides.as_ref().zip(axes.last()).map(|(index, &axis)| index.coefficient(AxisId::from_index(axis)));
         let fetch = if along == Some(1) { Fetch::Elements } else { Fetch::Reduction };
-        let copied = contraction.is_copied(body, shape) && fetch == Fetch::Reduction;
+        let rows = TileRows::of(shape.unit, fetch);
+        let storage = contraction.numerics().storage;
+        // A copy turns no row into a column, unless it is of one element.
+        let crosses = fetch == Fetch::Reduction && rows == TileRows::Steps && storage.bytes() >= WORD_BYTES;
+        let copied = matches!(shape.pipeline, Pipeline::Asynchronous { .. }) && contraction.is_plain(body) && crosses;
         let wide = !copied
             && read
                 .is_some_and(|read| is_wide(body, contraction, &body.stages[0].expr.reads[read], fetch, &axes, tile));
-        let storage = contraction.numerics().storage;
         let width = if wide { storage.access_elements() } else { 1 };
         let slices = shape.fetching_slices();
         let without = Self {
@@ -101,6 +129,8 @@ impl SideLoad {
             fetch,
             width,
             window: WINDOW,
+            unit: shape.unit,
+            rows,
             layout: RowLayout::Padded(0),
             storage,
             threads: shape.block_size().threads() / slices,
@@ -139,8 +169,36 @@ impl SideLoad {
             .take_while(move |window| *window <= longest.max(WINDOW))
     }
 
-    /// Layouts to choose from.
+    /// Whether asynchronous copies can bring what a thread fetches at once: a word at least, which lies together.
+    pub fn can_be_copied(&self) -> bool {
+        (self.width == 1 || !self.crosses()) && self.width * self.storage.bytes() >= WORD_BYTES
+    }
+
+    /// Whether what a thread fetches at once lies in different rows of the tile.
+    fn crosses(&self) -> bool {
+        match self.rows {
+            TileRows::Steps => self.fetch == Fetch::Reduction,
+            TileRows::Elements => self.fetch == Fetch::Elements,
+        }
+    }
+
+    /// The length of a row of the tile without what the layout adds.
+    fn row_length(&self) -> usize {
+        match self.rows {
+            TileRows::Steps => self.length,
+            TileRows::Elements => self.step,
+        }
+    }
+
+    /// Layouts to choose from. Rows of matrices that a warp loads together begin at different banks if a row has an odd number of
+    /// widest accesses.
     fn layouts(&self) -> impl Iterator<Item = RowLayout> + use<> {
+        let access = self.storage.access_elements();
+        if self.unit == ComputeUnit::Mma {
+            let is_even = (self.row_length() / access).is_multiple_of(2);
+            let odd = RowLayout::Padded(if is_even { access } else { 0 });
+            return [Some(odd), None, None].into_iter().flatten();
+        }
         let bank_elements = WARP * WORD_BYTES / self.storage.bytes();
         let span = (1 << self.length.trailing_zeros()).min(bank_elements);
         let unit = (span / self.along()).max(READ_TOGETHER);
@@ -166,18 +224,15 @@ impl SideLoad {
 
     /// Stores of what a thread fetches at once.
     pub fn stores(&self) -> usize {
-        match self.fetch {
-            Fetch::Reduction => self.width,
-            Fetch::Elements => 1,
-        }
+        if self.crosses() { self.width } else { 1 }
     }
 
     /// The degree of bank conflicts of the first warp's stores. Those of further elements of a fetch conflict as those of the
     /// first do: rows of a fetch have one order.
     pub fn store_conflicts(&self) -> f64 {
-        let width = match self.fetch {
-            Fetch::Reduction => SharedWidth::Word,
-            Fetch::Elements => SharedWidth::of_elements(self.width, self.storage),
+        let width = match self.crosses() {
+            true => SharedWidth::Word,
+            false => SharedWidth::of_elements(self.width, self.storage),
         };
         let mut words = [0; WARP];
         let lanes = (0..words.len()).filter_map(|lane| self.unit(lane, 0));
@@ -195,20 +250,27 @@ impl SideLoad {
             RowLayout::Padded(_) => 0,
             RowLayout::Swizzled { unit, turns } => in_step / self.width % turns * unit,
         };
-        in_step * self.row() + (element ^ order)
+        match self.rows {
+            TileRows::Steps => in_step * self.row() + (element ^ order),
+            TileRows::Elements => element * self.row() + in_step,
+        }
     }
 
     /// Elements from one row of the tile to the next.
     pub fn row(&self) -> usize {
         match self.layout {
-            RowLayout::Padded(padding) => self.length + padding,
-            RowLayout::Swizzled { .. } => self.length,
+            RowLayout::Padded(padding) => self.row_length() + padding,
+            RowLayout::Swizzled { .. } => self.row_length(),
         }
     }
 
     /// Elements of one step's tiles, with the padding.
     pub fn words(&self) -> usize {
-        self.row() * self.step * self.slices
+        let rows = match self.rows {
+            TileRows::Steps => self.step,
+            TileRows::Elements => self.length,
+        };
+        self.row() * rows * self.slices
     }
 
     /// Fetches for one step, those of threads that have no element counted too.
@@ -355,10 +417,16 @@ mod tests {
 
     /// Every element of a tile is fetched once.
     #[track_caller]
-    fn check(fetch: Fetch, width: usize, (length, step): (usize, usize), threads: usize) {
-        let storage = ElementType::F32;
-        let (window, layout) = (WINDOW, RowLayout::Padded(0));
-        let load = SideLoad { length, step, fetch, width, window, layout, storage, threads, slices: 1 }.laid_out();
+    fn check(
+        (unit, storage): (ComputeUnit, ElementType),
+        fetch: Fetch,
+        width: usize,
+        (length, step): (usize, usize),
+        threads: usize,
+    ) {
+        let (window, layout, rows) = (WINDOW, RowLayout::Padded(0), TileRows::of(unit, fetch));
+        let load = SideLoad { length, step, fetch, width, window, unit, rows, layout, storage, threads, slices: 1 };
+        let load = load.laid_out();
         let fetches = (0..load.trips()).flat_map(|trip| (0..threads).map(move |thread| (thread, trip)));
         let mut found = BTreeSet::new();
         for (in_step, element) in fetches.filter_map(|(thread, trip)| load.unit(thread, trip)) {
@@ -379,8 +447,18 @@ mod tests {
         for (fetch, width) in [Fetch::Reduction, Fetch::Elements].into_iter().flat_map(|fetch| [(fetch, 1), (fetch, 4)])
         {
             for (length, step) in [(16, 8), (64, 8), (128, 16), (96, 32), (48, 8)] {
-                check(fetch, width, (length, step), 8 * WARP);
-                check(fetch, width, (length, step), WARP);
+                check((ComputeUnit::Simt, ElementType::F32), fetch, width, (length, step), 8 * WARP);
+                check((ComputeUnit::Simt, ElementType::F32), fetch, width, (length, step), WARP);
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_fetch_every_element_of_matrices_once() {
+        for (fetch, width) in [Fetch::Reduction, Fetch::Elements].into_iter().flat_map(|fetch| [(fetch, 1), (fetch, 8)])
+        {
+            for (length, step) in [(16, 16), (64, 32), (128, 64), (96, 128), (48, 16)] {
+                check((ComputeUnit::Mma, ElementType::F16), fetch, width, (length, step), 8 * WARP);
             }
         }
     }
@@ -390,7 +468,8 @@ mod tests {
     fn check_layout((length, step): (usize, usize), expected: (usize, RowLayout, f64)) {
         let (fetch, storage, layout) = (Fetch::Reduction, ElementType::F32, RowLayout::Padded(0));
         let (threads, slices) = (8 * WARP, 1);
-        let load = SideLoad { length, step, fetch, width: 4, window: WINDOW, layout, storage, threads, slices };
+        let (unit, rows, window) = (ComputeUnit::Simt, TileRows::Steps, WINDOW);
+        let load = SideLoad { length, step, fetch, width: 4, window, unit, rows, layout, storage, threads, slices };
         let load = load.laid_out();
         assert_eq!((load.window, load.layout, load.store_conflicts()), expected);
     }

@@ -47,7 +47,7 @@ pub struct SharedVector<'b> {
 /// the body.
 pub fn resident_reads(body: &GroupBody) -> Vec<ResidentRead<'_>> {
     let narrow = (0..body.stages.len()).all(|stage| body.extra_axes(stage).is_empty());
-    let singles = body.reductions().all(|(_, stage)| stage.expr.body_element() == ElementType::F32);
+    let singles = body.reductions().all(|(_, stage)| stage.expr.body_element().is_single());
     let rounds = rounds(body);
     let in_runs = rounds.iter().all(|round| round.run == RUN || body.stages[round.stages.start].expr.reducer.is_none());
     if !narrow || !singles || !in_runs || !body.staged.is_empty() {
@@ -143,10 +143,17 @@ fn moves(body: &GroupBody, expr: &TensorExpr, read: &Read, is_long: impl Fn(usiz
     (tile, reduced)
 }
 
-/// Bytes that a tile keeps, of elements as they are stored.
+/// The type of the elements that a tile keeps: that in which they are stored if they have one, else singles.
+pub fn resident_element(body: &GroupBody) -> ElementType {
+    let reads = resident_reads(body);
+    let mut elements = reads.iter().map(|kept| kept.element(body));
+    let first = elements.next().unwrap_or(ElementType::F32);
+    if elements.all(|other| other == first) { first } else { ElementType::F32 }
+}
+
+/// Bytes that a tile keeps.
 pub fn resident_bytes(kernel: &Kernel) -> usize {
-    let bytes = |kept: &ResidentRead<'_>| kept.length * kept.element(kernel.body()).bytes();
-    rows(kernel) * resident_reads(kernel.body()).iter().map(bytes).sum::<usize>()
+    resident_elements(kernel) * resident_element(kernel.body()).bytes()
 }
 
 /// Elements that a tile keeps.

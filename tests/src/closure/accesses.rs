@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
+use crate::evaluate::for_each_point;
 use warpweave::graph::arena::{Arena, Id};
 use warpweave::graph::expr::{AxisId, AxisKind, Condition, Guard, Index, Range, ReadId, TensorExpr, region};
 use warpweave::graph::program::TensorId;
 use warpweave::plan::body::{Stage, StageSource};
 use warpweave::plan::plan::{BufferSpace, EdgeKind, ExecutionPlan, MemoryPlan, OperatorId, ROperator, RTask};
-use warpweave_tests::evaluate::for_each_point;
 
 /// Number of an rTask among all of a segment.
 pub type TaskNumber = u32;
