@@ -3,9 +3,8 @@
 CARGO ?= cargo
 TIMED := sh scripts/timed.sh
 ONCE := sh scripts/once.sh
-# Together, so that they have the features of the whole workspace and nothing is built twice.
-SUITES := -p warpweave-cli -p warpweave-tests
-# All but the benchmarks, whose harness takes longer to build than any suite.
+# All but the benchmarks, whose harness takes longer to build than any suite. Every suite selects these packages: others would
+# have other features of what they depend on, and the libraries would be built again.
 TESTED := --workspace --exclude warpweave-benches
 WARPWEAVE := target/release/warpweave
 DEMO_MODEL := tests/models/resnet_bottleneck
@@ -71,17 +70,17 @@ suites:
 	$(CARGO) fmt --all --check
 	$(TIMED) build $(call given,900,14400) $(CARGO) test $(TESTED) --no-run --quiet
 	$(call suite,lints-and-lab,540) sh -c '\
-	    $(CARGO) test $(SUITES) --test lab -- --test-threads 3 & lab=$$!; \
+	    $(CARGO) test $(TESTED) --test lab -- --test-threads 3 & lab=$$!; \
 	    $(CARGO) clippy --target-dir target/lints $(call given,$(TESTED),--workspace) --all-targets --quiet -- -D warnings; \
 	    lints=$$?; wait $$lab && exit $$lints'
 	$(call suite,unit,720) $(CARGO) test $(TESTED) --exclude warpweave-tests
-	$(call suite,files,180) $(CARGO) test $(SUITES) --test tidy --test filetests
-	$(call suite,fuzz,180) $(CARGO) test $(SUITES) --test fuzz
-	$(call suite,conformance,720) $(CARGO) test $(SUITES) --test conformance
-	$(call suite,emulator,1080) $(CARGO) test $(SUITES) --test plans --test lowering
-	$(call suite,models,540) $(CARGO) test $(SUITES) --test models
-	$(call suite,machine-code,480) $(CARGO) test $(SUITES) --test machine_code
-	$(call suite,training,840) $(CARGO) test $(SUITES) --test training
+	$(call suite,files,180) $(CARGO) test $(TESTED) --test tidy --test filetests
+	$(call suite,fuzz,180) $(CARGO) test $(TESTED) --test fuzz
+	$(call suite,conformance,720) $(CARGO) test $(TESTED) --test conformance
+	$(call suite,emulator,1080) $(CARGO) test $(TESTED) --test plans --test lowering
+	$(call suite,models,540) $(CARGO) test $(TESTED) --test models
+	$(call suite,machine-code,480) $(CARGO) test $(TESTED) --test machine_code
+	$(call suite,training,840) $(CARGO) test $(TESTED) --test training
 	python3 scripts/replay.py --self-test >/dev/null
 	@sh scripts/fetch_onnxruntime.sh
 	$(call suite,random,420) $(call both,$(RANDOM_GRAPHS),$(call given,0:100,0:2000),$(call given,0:15,0:500))

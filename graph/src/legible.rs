@@ -35,23 +35,3 @@ fn breaks_out(character: char) -> bool {
     let turns = matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     character.is_control() || turns
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn plain_names_stay_as_they_are() {
-        for name in ["", "layer/0/Relu:0", "größe \"a\"", r"a\b", "*/"] {
-            assert_eq!(legible(name), name);
-        }
-    }
-
-    #[test]
-    fn names_end_no_line_and_no_message() {
-        assert_eq!(legible("a\nerror[x]: b\r\u{1b}[2J"), "a\\nerror[x]: b\\r\\u{1b}[2J");
-        assert_eq!(legible("a\u{202e}b"), "a\\u{202e}b");
-        assert_eq!(legible(&"ä".repeat(10_000)).chars().count(), LONGEST + 1);
-        assert_eq!(escaped(&"n".repeat(10_000)).len(), 10_000);
-    }
-}

@@ -164,3 +164,11 @@ pub fn deployment() {
         assert!(!reaches(compiler), "{compiler}: {tree}");
     }
 }
+
+/// Every suite of the Makefile selects the same packages, whose features and so whose artifacts are then the same.
+pub fn selections() {
+    let makefile = std::fs::read_to_string(root().join("Makefile")).expect("the Makefile is readable");
+    let tests: Vec<&str> = makefile.lines().filter(|line| line.contains("$(CARGO) test")).collect();
+    let others: Vec<&&str> = tests.iter().filter(|line| !line.contains("$(TESTED)")).collect();
+    assert!(!tests.is_empty() && others.is_empty(), "these build the libraries with other features: {others:#?}");
+}

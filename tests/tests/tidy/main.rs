@@ -25,6 +25,7 @@ fn main() -> ExitCode {
     suite.trial("external packages have one home", crates::affinity);
     suite.trial("the library carries no command line", crates::library);
     suite.trial("a deployment carries no compiler", crates::deployment);
+    suite.trial("suites build the libraries once", crates::selections);
     suite.trial("few files import one another in a circle", circles::check);
     suite.trial("circles are found", circles::check_rule);
     suite.trial("folders are small", folders::check);

@@ -193,23 +193,3 @@ impl Resampling {
         program.compute(expr.map(ty.element, body), &[marks, output])
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check((input, output): (usize, usize), scale: f64, expected: &[f64]) {
-        let (positions, interpolation) = (Positions::HalfPixelSymmetric, Interpolation::Linear);
-        let resampling =
-            Resampling { input, output, scale, positions, interpolation, antialias: false, exclude_outside: false };
-        let found: Vec<f64> = (0..output).map(|at| resampling.position(at).floor()).collect();
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn symmetric_positions_round_as_the_definition_does() {
-        check((5, 2), 0.5, &[1.0, 3.0]);
-        check((7, 10), 1.5, &[0.0, 0.0, 1.0, 2.0, 2.0, 3.0, 4.0, 4.0, 5.0, 6.0]);
-    }
-}
