@@ -1,6 +1,6 @@
 //! Conversions between singles and the two types of 16 bits.
 
-use warpweave_graph::halves::{bf16_of_single, f16_of_single, single_of_bf16, single_of_f16};
+use warpweave_graph::halves::{NAN, bf16_of_single, f16_of_single, single_of_bf16, single_of_f16};
 
 #[test]
 fn every_code_comes_back() {
