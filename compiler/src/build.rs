@@ -1,7 +1,7 @@
 //! A model with everything that its compilation is decided by.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use warpweave_fusion::cost::KernelCost;
@@ -15,7 +15,7 @@ use warpweave_graph::program::precision::{Kept, Precision};
 use warpweave_graph::program::{Source, TensorId};
 use warpweave_graph::{TensorProgram, TensorType};
 use warpweave_plan::plan::backend::{Backend, BackendChoice};
-use warpweave_runtime::bundle::{BundleContents, BundleTarget, HostProgram, TargetContents};
+use warpweave_runtime::bundle::{BundleContents, BundleTarget, HostProgram, StorageRecord, TargetContents};
 use warpweave_runtime::cuda::DeviceInfo;
 use warpweave_runtime::session::TensorNames;
 use warpweave_runtime::target::Target;
@@ -25,6 +25,7 @@ use crate::index_names::index_names;
 use crate::model::Model;
 use crate::prices;
 use crate::search_limit::SearchLimit;
+use crate::storage::Storage;
 use crate::timings_file::{TimingsFile, TimingsFileError};
 
 /// A model to compile, after the passes over its program, with what its user chooses.
@@ -46,6 +47,8 @@ pub struct Build {
     /// When the search of each target ends early.
     pub limit: SearchLimit,
     prepared: PreparedProgram,
+    /// What singles are stored in.
+    precision: Precision,
     /// What of the program stays in singles where others are stored in 16 bits.
     kept: BTreeMap<TensorId, Kept>,
     /// What the host's plan schedules, where that is another program.
@@ -82,6 +85,7 @@ impl Build {
             backend,
             limit: SearchLimit::default(),
             prepared,
+            precision: Precision::Fp32,
             kept: BTreeMap::new(),
             of_host,
         })
@@ -90,20 +94,42 @@ impl Build {
     /// The same model with its singles stored in a precision, on GPUs and on the host. Inputs and outputs keep their types.
     ///
     /// # Errors
-    /// It is a training step, whose gradients would lose their digits.
-    pub fn stored_in(mut self, precision: Precision) -> Result<Self, BuildError> {
+    /// It is a training step, whose gradients would lose their digits, or what is to stay in singles is not there.
+    pub fn stored_in(mut self, storage: &Storage) -> Result<Self, BuildError> {
+        let precision = storage.precision;
         if precision == Precision::Fp32 {
             return Ok(self);
         }
         if self.model.training.is_some() {
             return Err(BuildError::TrainingPrecision(precision));
         }
-        (self.prepared, self.kept) = self.prepared.stored_in(precision);
-        let of_host = self.of_host.map(|prepared| prepared.stored_in(precision).0);
+        let of_host = self.own_of_host().map(|prepared| &prepared.program);
+        if let Some(pattern) = storage.keep.without_tensor(of_host.into_iter().chain([&self.prepared.program])) {
+            return Err(BuildError::NothingKept { pattern, names: tensor_names(&self.prepared.program) });
+        }
+        let narrow = |prepared: &PreparedProgram| prepared.stored_in(precision, &storage.wanted(&prepared.program));
+        let of_host = self.of_host.take().map(|prepared| narrow(&prepared).0);
+        (self.prepared, self.kept) = narrow(&self.prepared);
+        self.precision = precision;
         self.of_host =
             of_host.filter(|of_host| have_equal_sources(&of_host.program, &self.prepared.program)).map(Box::new);
         self.model.program = self.prepared.program.clone();
         Ok(self)
+    }
+
+    /// The program for a machine as a model of the host, its statements unfused, with all floating point that statements compute
+    /// as outputs behind its own; and which tensors these are.
+    pub(crate) fn watched(&self, machine: Machine) -> (Self, Vec<TensorId>) {
+        let mut program = self.prepared_for(machine).program.clone();
+        let own: BTreeSet<TensorId> = program.outputs.iter().copied().collect();
+        let computed = program.statements.values().map(|statement| statement.output);
+        let tensors: Vec<TensorId> =
+            computed.filter(|tensor| program.tensors[*tensor].ty.element.is_float() && !own.contains(tensor)).collect();
+        program.outputs.extend(&tensors);
+        let model = Model { program: program.clone(), ..self.model.clone() };
+        let fusion = Some(FusionLevel::None);
+        let prepared = PreparedProgram::new(program);
+        (Self { model, prepared, of_host: None, fusion, ..self.clone() }, tensors)
     }
 
     /// The tensors that stay in singles where others are stored in 16 bits, and why.
@@ -182,6 +208,18 @@ impl Build {
         index_names(&self.prepared_for(machine).program, &self.model.signature)
     }
 
+    /// What singles are stored in, and what stays in them; none where all do.
+    fn storage_record(&self) -> Option<StorageRecord> {
+        self.precision.storage()?;
+        let program = &self.prepared.program;
+        let name = |tensor| program.tensor_name(tensor).map_or_else(|| tensor.to_string(), str::to_owned);
+        let mut kept: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (tensor, why) in &self.kept {
+            kept.entry(why.to_string()).or_default().push(name(*tensor));
+        }
+        Some(StorageRecord { precision: self.precision.to_string(), kept })
+    }
+
     /// The contents of a bundle of these parts.
     pub fn contents(&self, parts: BTreeMap<BundleTarget, TargetContents>) -> BundleContents {
         let has_host = parts.contains_key(&BundleTarget::Host);
@@ -197,11 +235,17 @@ impl Build {
             signature: self.model.signature.clone(),
             index_tensors: self.index_tensors(machine),
             of_host,
+            storage: self.storage_record(),
             training: self.model.training.clone(),
             program: program.clone(),
             targets: parts,
         }
     }
+}
+
+/// Names of tensors of a program, in its order.
+fn tensor_names(program: &TensorProgram) -> Vec<String> {
+    program.tensors.ids().filter_map(|tensor| program.tensor_name(tensor)).map(str::to_owned).collect()
 }
 
 /// Whether inputs, constants and states have the same numbers in two programs, so that both find them in one bundle.

@@ -72,9 +72,27 @@ pub enum BuildError {
     /// A training step whose singles were to be stored in 16 bits.
     #[error("a training step is stored in fp32, whose gradients would vanish in {0}; leave --precision out")]
     TrainingPrecision(Precision),
+    /// What was to stay in singles is no tensor of the model.
+    #[error("`{}` names no tensor and no node of the model, whose tensors are {}", legible(pattern), several(names))]
+    NothingKept {
+        /// The name or pattern.
+        pattern: String,
+        /// The tensors of the model.
+        names: Vec<String>,
+    },
     /// The contents cannot be encoded.
     #[error(transparent)]
     Bundle(#[from] BundleError),
+}
+
+/// The first of these names, and how many more there are.
+fn several(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{}`", legible(name))).collect();
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 /// Why a program cannot be compiled.

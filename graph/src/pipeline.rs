@@ -159,10 +159,14 @@ impl PreparedProgram {
         Self { layouts: layouts(&program), program }
     }
 
-    /// The program with singles stored in a precision, and what of them stays so.
-    pub fn stored_in(&self, precision: Precision) -> (Self, BTreeMap<TensorId, Kept>) {
+    /// The program with singles stored in a precision, and what of them stays so: `wanted` among others.
+    pub fn stored_in(
+        &self,
+        precision: Precision,
+        wanted: &BTreeMap<TensorId, Kept>,
+    ) -> (Self, BTreeMap<TensorId, Kept>) {
         let Some(storage) = precision.storage() else { return (self.clone(), BTreeMap::new()) };
-        let kept = kept_in_singles(&self.program, storage);
+        let kept = kept_in_singles(&self.program, storage, wanted);
         let program = stored_in(&self.program, storage, &kept.keys().copied().collect());
         (Self { program, layouts: self.layouts.clone() }, kept)
     }

@@ -45,6 +45,7 @@ fn contents() -> BundleContents {
         reason: BackendReason::Asked,
     };
     BundleContents {
+        storage: None,
         training: None,
         index_tensors: TensorNames::new(),
         of_host: None,

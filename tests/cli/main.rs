@@ -14,6 +14,7 @@ mod models;
 mod operators;
 mod outputs;
 mod passes;
+mod precision;
 mod reduce;
 mod results;
 mod stand_in;

@@ -42,37 +42,6 @@ fn what_a_compilation_made_is_told() {
 }
 
 #[test]
-fn singles_are_stored_in_16_bits_where_that_is_asked_for() {
-    let folder = Folder::new();
-    let model = model("bert", "dynamo.onnx");
-    let names = ["whole.weave", "fp16.weave", "bf16.weave"].map(|name| folder.join(name).display().to_string());
-    let [whole, halves, bfloats] = &names;
-    let compile = |bundle: &str, precision: &[&str]| {
-        succeed(&[&["compile", &model, "-o", bundle, "--target", "host"], precision].concat())
-    };
-    let made = compile(whole, &[]);
-    assert_eq!((&made["precision"], made["kept_in_fp32"].as_array().map(Vec::len)), (&"fp32".into(), Some(0)));
-    for (bundle, precision) in [(halves, "fp16"), (bfloats, "bf16")] {
-        let narrow = compile(bundle, &["--precision", precision]);
-        let bytes = |made: &Value| made["targets"][0]["weights_bytes"].as_u64().expect("bytes");
-        assert!(10 * bytes(&narrow) <= 6 * bytes(&made), "{precision}: {} of {}", bytes(&narrow), bytes(&made));
-        let kept = narrow["kept_in_fp32"].as_array().expect("reasons");
-        assert!(kept.iter().any(|kept| kept["why"] == "the input of a softmax"), "{kept:?}");
-        let message = fail(2, "usage", &["run", bundle, "--precision", precision]);
-        assert!(message.contains("a bundle is compiled already"), "{message}");
-    }
-    let refused = |more: &[&str]| {
-        let output = tool(&[&["compile", &model, "-o", whole], more].concat());
-        assert_eq!(output.status.code(), Some(2), "{more:?}");
-        String::from_utf8_lossy(&output.stderr).into_owned()
-    };
-    let message = refused(&["--precision", "fp8"]);
-    assert!(message.contains("expected one of fp32, fp16, bf16"), "{message}");
-    let early = ["--stop-after", "view_inlining", "--emit", "program", "--emit-dir", "stages", "--precision", "fp16"];
-    assert!(refused(&early).contains("cannot be used with"));
-}
-
-#[test]
 fn a_model_for_the_host_alone_is_inspected() {
     let folder = Folder::new();
     let inspected = succeed(&["inspect", &doubles(&folder)]);

@@ -115,6 +115,7 @@ fn of_build(error: &BuildError) -> Vec<Value> {
         ) => vec![file(path)],
         BuildError::Tasks { name, .. } => vec![named("value", name)],
         BuildError::TrainingPrecision(precision) => vec![named("precision", precision.name())],
+        BuildError::NothingKept { pattern, .. } => vec![named("value", pattern)],
         BuildError::NoCompiler(target)
         | BuildError::Registers { target, .. }
         | BuildError::Device(

@@ -394,6 +394,7 @@ impl CliError {
                 BuildError::Tasks { .. } => "tasks",
                 BuildError::Timings(_) => "timings",
                 BuildError::TrainingPrecision(_) => "training-precision",
+                BuildError::NothingKept { .. } => "nothing-kept",
                 BuildError::Bundle(error) => error.code(),
             },
             Self::Open(OpenError::Bundle(error)) => error.code(),
@@ -518,7 +519,7 @@ fn build_exit(error: &BuildError) -> u8 {
         | BuildError::Registers { .. } => EXIT_CHECK,
         BuildError::NoCompiler(_) => EXIT_ENVIRONMENT,
         BuildError::Device(error) => device_exit(error),
-        BuildError::Timings(_) | BuildError::TrainingPrecision(_) => EXIT_USAGE,
+        BuildError::Timings(_) | BuildError::TrainingPrecision(_) | BuildError::NothingKept { .. } => EXIT_USAGE,
         BuildError::Bundle(error) => of_kind(error.kind()),
     }
 }

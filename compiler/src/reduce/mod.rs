@@ -3,7 +3,6 @@
 //! The technique is delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE
 //! Transactions on Software Engineering 28, 2002). The caller of [`reduce`] judges whether a candidate fails.
 
-mod delta;
 mod extents;
 pub mod fault;
 mod statements;
@@ -12,7 +11,7 @@ use warpweave_graph::program::StatementId;
 use warpweave_graph::reference::{ReferenceError, evaluate};
 use warpweave_graph::{Tensor, TensorProgram};
 
-use delta::smallest_failing;
+use crate::delta::smallest_failing;
 use statements::Known;
 
 /// A program with its inputs.

@@ -76,6 +76,10 @@ pub enum Kept {
     Logits,
     /// A constant with elements beyond the range of the type.
     Range,
+    /// It leaves the range of the type on inputs that were given.
+    Samples,
+    /// It was named.
+    Named,
     /// It is part of a tensor that stays.
     Part,
 }
@@ -88,17 +92,25 @@ impl fmt::Display for Kept {
             Self::Statistic => "a sum",
             Self::Logits => "the input of a softmax",
             Self::Range => "a constant beyond the range",
+            Self::Samples => "beyond the range on samples",
+            Self::Named => "named by the caller",
             Self::Part => "a part of another that stays",
         })
     }
 }
 
-/// The singles of a program that stay so in this storage, and why. The passes over the program have run.
-pub fn kept_in_singles(program: &TensorProgram, storage: ElementType) -> BTreeMap<TensorId, Kept> {
-    let mut kept = BTreeMap::new();
+/// The singles of a program that stay so in this storage, and why: those that the rules say, and those that are `wanted`. The
+/// passes over the program have run.
+pub fn kept_in_singles(
+    program: &TensorProgram,
+    storage: ElementType,
+    wanted: &BTreeMap<TensorId, Kept>,
+) -> BTreeMap<TensorId, Kept> {
     let is_single = |tensor: TensorId| program.tensors[tensor].ty.element == ElementType::F32;
+    let mut kept: BTreeMap<TensorId, Kept> =
+        wanted.iter().filter(|(tensor, _)| is_single(**tensor)).map(|(tensor, why)| (*tensor, *why)).collect();
     for &tensor in program.inputs.iter().chain(&program.outputs).filter(|tensor| is_single(**tensor)) {
-        kept.entry(tensor).or_insert(Kept::Interface);
+        kept.insert(tensor, Kept::Interface);
     }
     for (id, tensor) in program.tensors.iter().filter(|(id, _)| is_single(*id)) {
         let why = match &tensor.source {
@@ -209,6 +221,11 @@ fn is_read_of(expr: &TensorExpr, scalar: &Scalar, element: ElementType) -> bool 
 /// Whether an element is no number, or becomes infinite or none in the type.
 fn is_beyond(value: &Tensor, storage: ElementType) -> bool {
     value.to_f64().into_iter().any(|value| !crate::arithmetic::round(storage, value).is_finite())
+}
+
+/// Whether a number becomes infinite in the type.
+pub fn leaves_range(value: &Tensor, storage: ElementType) -> bool {
+    value.to_f64().into_iter().any(|value| value.is_finite() && crate::arithmetic::round(storage, value).is_infinite())
 }
 
 /// Whether a value is a sum or a product of many, and not of products of two tensors.

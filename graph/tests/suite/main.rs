@@ -4,13 +4,11 @@
 mod arrays;
 mod contributed;
 mod factors;
-mod halves;
 mod legible;
 mod not_finite;
 mod npy;
 mod online_softmax;
 mod passes;
-mod precision;
 mod procedure;
 mod program_passes;
 mod program_text;

@@ -36,6 +36,9 @@ pub struct Manifest {
     pub host_index_tensors: TensorNames,
     /// How exact the results are.
     pub numerics: Numerics,
+    /// What floating point is stored in, where it was not left as it is in the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<StorageRecord>,
     /// What the bundle of a training step says beside that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<TrainingRecord>,
@@ -46,6 +49,15 @@ pub struct Manifest {
     /// The constants that are not in the bundle, but in files beside it.
     #[serde(default, skip_serializing_if = "References::is_empty")]
     pub references: References,
+}
+
+/// What a model's FP32 is stored in.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct StorageRecord {
+    /// The precision: `fp16` or `bf16`.
+    pub precision: String,
+    /// The tensors that stay in FP32, by the reason: their names in the model, or their numbers in the program.
+    pub kept: BTreeMap<String, Vec<String>>,
 }
 
 /// Where a bundle comes from.

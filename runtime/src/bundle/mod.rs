@@ -42,7 +42,8 @@ pub mod kernel_ir;
 
 pub use error::BundleError;
 pub use manifest::{
-    EntryRecord, FORMAT_VERSION, Manifest, ModelRecord, Numerics, Port, SegmentRecord, Signature, TargetRecord,
+    EntryRecord, FORMAT_VERSION, Manifest, ModelRecord, Numerics, Port, SegmentRecord, Signature, StorageRecord,
+    TargetRecord,
 };
 pub use name::{BundleTarget, EntryName, UnknownEntry};
 pub use plan::TargetPlan;

@@ -11,7 +11,9 @@ use zip::{CompressionMethod, DateTime, ZipWriter};
 
 use super::defaults;
 use super::error::BundleError;
-use super::manifest::{EntryRecord, FORMAT_VERSION, Manifest, ModelRecord, Numerics, Signature, TargetRecord};
+use super::manifest::{
+    EntryRecord, FORMAT_VERSION, Manifest, ModelRecord, Numerics, Signature, StorageRecord, TargetRecord,
+};
 use super::name::{BundleTarget, EntryName};
 use super::plan::{TargetPlan, segment_records};
 use super::references::{References, WeightFile};
@@ -37,6 +39,8 @@ pub struct BundleContents {
     pub signature: Signature,
     /// The names in the model of the program's tensors whose elements index other tensors.
     pub index_tensors: TensorNames,
+    /// What floating point is stored in, where it was not left as it is in the model.
+    pub storage: Option<StorageRecord>,
     /// What the bundle of a training step says beside that.
     pub training: Option<TrainingRecord>,
     /// The program that every plan schedules, but the host's where it has its own.
@@ -177,6 +181,7 @@ impl<W: Write + Seek> Archive<'_, W> {
             index_tensors: contents.index_tensors.clone(),
             host_index_tensors: contents.of_host.as_ref().map_or(TensorNames::new(), |own| own.index_tensors.clone()),
             numerics: Numerics::default(),
+            storage: contents.storage.clone(),
             training: contents.training.clone(),
             targets: contents.targets.iter().map(|(target, part)| (*target, part.record())).collect(),
             entries: std::mem::take(&mut self.entries),

@@ -37,7 +37,7 @@ fn check(model: &Model, precision: Precision, has_text: bool) {
     let Source::Model(build) = Source::load(&model.path, &Default::default()).expect("the model imports") else {
         panic!("a model is no bundle");
     };
-    let build = build.stored_in(precision).expect("it is no training step");
+    let build = build.stored_in(&precision.into()).expect("it is no training step");
     let storage = precision.storage().expect("16 bits");
     let stored = build.prepared().program.tensors.values().filter(|tensor| tensor.ty.element == storage).count();
     assert!(stored > build.kept_in_singles().len(), "{stored} tensors are stored in {storage}");

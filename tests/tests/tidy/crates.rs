@@ -55,7 +55,7 @@ const ARROWS: [(&str, &[&str], &[&str]); 12] = [
 const VOCABULARY: [&str; 4] = ["bytes", "half", "serde", "thiserror"];
 
 /// Where each other package is at home.
-const HOMES: [(&str, &[&str]); 28] = [
+const HOMES: [(&str, &[&str]); 29] = [
     ("blake3", &["warpweave-runtime"]),
     // Views of tensors as slices: where tensors are made, and where the host computes with them.
     ("bytemuck", &["warpweave-graph", "warpweave-runtime"]),
@@ -87,6 +87,7 @@ const HOMES: [(&str, &[&str]); 28] = [
     // The identity of the program that a record of the lab is of.
     ("sha2", &["warpweave-measure"]),
     ("syn", &["warpweave-tests"]),
+    ("wildmatch", &["warpweave"]),
     ("zip", &["warpweave-measure", "warpweave-runtime"]),
 ];
 

@@ -4,6 +4,7 @@ pub mod arrays;
 pub mod import;
 pub mod inputs;
 pub mod passes;
+pub mod precision;
 pub mod program;
 pub mod search;
 pub mod training;

@@ -6,18 +6,18 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use warpweave::frontend::{ImportOptions, Overridable};
 use warpweave::fusion::partition::search::FusionLevel;
-use warpweave::graph::pipeline::Selection;
-use warpweave::graph::program::precision::Precision;
+use warpweave::graph::pipeline::{Machine, Selection};
 use warpweave::plan::plan::ExecutionPlan;
 use warpweave::plan::plan::backend::{Backend, BackendChoice, BackendReason, PlanBackend};
 use warpweave::runtime::bundle::{self, BundleError, BundleTarget};
 use warpweave::runtime::nvrtc::Nvrtc;
-use warpweave::runtime::session::{Device, Session};
+use warpweave::runtime::session::{DEFAULT_KERNEL_TARGET, Device, Session};
 use warpweave::runtime::target::{Target, UnknownTarget};
-use warpweave::{DeviceCompiler, Model, OpenOptions, Source, open};
+use warpweave::{Build, DeviceCompiler, Model, OpenOptions, Source, Storage, open};
 
 use super::arrays::Arrays;
 use super::import::{ImportArguments, SweptImportArguments};
+use super::precision::PrecisionArguments;
 use super::search::ArchArguments;
 use crate::compiling::device_compile::ChildProcess;
 use crate::error::{CliError, file_error};
@@ -41,9 +41,8 @@ pub struct ProgramArguments<S: Args = ImportArguments> {
     /// How far a model's operators are fused: none, register or full; full on a GPU, register on the host unless given
     #[arg(long, value_name = "LEVEL")]
     pub fusion: Option<FusionLevel>,
-    /// What a model's floating point is stored in: fp32, fp16 or bf16; computed in FP32 in any case. FP32 as it is unless given
-    #[arg(long, value_name = "PRECISION")]
-    pub precision: Option<Precision>,
+    #[command(flatten)]
+    pub precision: PrecisionArguments,
     /// What runs a model's plan on GPU, emulator and text; auto unless given
     #[arg(long, value_enum)]
     pub backend: Option<Runs>,
@@ -58,17 +57,34 @@ pub struct ProgramArguments<S: Args = ImportArguments> {
 
 impl ProgramArguments {
     /// The model or bundle; arrays for a model's inputs decide extents that it leaves open.
-    pub fn load(&self, arrays: &Arrays) -> Result<Source, CliError> {
+    pub fn load(&self, arrays: &Arrays, output: &Output) -> Result<Source, CliError> {
         let options = ImportOptions { arrays: arrays.shapes(), ..self.import.import_options()? };
-        self.priced(load(&self.path, &options, self.choices())?)
+        self.priced(load(&self.path, &options, self.choices(), output)?)
+    }
+}
+
+impl ProgramArguments {
+    /// The model alone, with its floating point as it is.
+    pub fn load_model(&self, arrays: &Arrays) -> Result<Build, CliError> {
+        refuse_bundle(&self.path)?;
+        let options = ImportOptions { arrays: arrays.shapes(), ..self.import.import_options()? };
+        let mut build = Build::new(Model::import(&self.path, &options)?)?;
+        let given = self.arch.given()?;
+        (build.fusion, build.prices, build.processor) = (self.fusion, given.gpu, given.processor);
+        Ok(build)
+    }
+
+    /// The files that are read beside the model.
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> {
+        self.import.inputs.files().into_iter().chain(self.precision.files())
     }
 }
 
 impl ProgramArguments<SweptImportArguments> {
     /// The model or bundle; a model with this batch, if one is given, and extents of these arrays.
-    pub fn load(&self, batch: Option<usize>, arrays: &Arrays) -> Result<Source, CliError> {
+    pub fn load(&self, batch: Option<usize>, arrays: &Arrays, output: &Output) -> Result<Source, CliError> {
         let options = ImportOptions { arrays: arrays.shapes(), ..self.import.inputs.import_options(batch)? };
-        self.priced(load(&self.path, &options, self.choices())?)
+        self.priced(load(&self.path, &options, self.choices(), output)?)
     }
 }
 
@@ -108,20 +124,27 @@ pub fn parse_units(text: &str) -> Result<usize, String> {
 
 /// How a model is compiled; a bundle is compiled already.
 #[derive(Clone, Copy, Debug)]
-pub struct ModelChoices {
+pub struct ModelChoices<'c> {
     /// How far its operators are fused; as each device's default unless given.
     pub fusion: Option<FusionLevel>,
     /// What runs its plan on a GPU; chosen by prediction unless given.
     pub backend: Option<Runs>,
-    /// What its singles are stored in; singles unless given.
-    pub precision: Option<Precision>,
+    /// What its singles are stored in.
+    pub precision: &'c PrecisionArguments,
+    /// What a precision is chosen for.
+    pub target: BundleTarget,
 }
 
 /// The model or bundle at `path`; choices that are a model's alone are refused for a bundle.
-pub fn load(path: &Path, options: &ImportOptions, choices: ModelChoices) -> Result<Source, CliError> {
+pub fn load(
+    path: &Path,
+    options: &ImportOptions,
+    choices: ModelChoices<'_>,
+    output: &Output,
+) -> Result<Source, CliError> {
     match Source::load(path, options)? {
         Source::Model(build) => {
-            let mut build = build.stored_in(choices.precision.unwrap_or_default())?;
+            let mut build = choices.precision.store(*build, choices.target, output)?;
             (build.fusion, build.backend) = (choices.fusion, choices.backend.unwrap_or(Runs::Auto).choice());
             Ok(Source::Model(Box::new(build)))
         }
@@ -133,7 +156,7 @@ pub fn load(path: &Path, options: &ImportOptions, choices: ModelChoices) -> Resu
 }
 
 /// Refuses choices that are a model's alone.
-pub fn refuse_for_bundle(options: &ImportOptions, choices: ModelChoices) -> Result<(), CliError> {
+pub fn refuse_for_bundle(options: &ImportOptions, choices: ModelChoices<'_>) -> Result<(), CliError> {
     let compiled = "how a model is compiled, a bundle is compiled already";
     let given = [
         (
@@ -149,7 +172,7 @@ pub fn refuse_for_bundle(options: &ImportOptions, choices: ModelChoices) -> Resu
         (!options.constants.is_empty(), "--constant fixes", "a model's inputs, a bundle is compiled already"),
         (choices.fusion.is_some(), "--fusion chooses", compiled),
         (choices.backend.is_some(), "--backend chooses", compiled),
-        (choices.precision.is_some(), "--precision chooses", compiled),
+        (choices.precision.is_given(), "--precision chooses", compiled),
     ];
     let refused = given.iter().find(|(is_given, ..)| *is_given);
     refused
@@ -167,8 +190,17 @@ impl<S: Args> ProgramArguments<S> {
         Ok(source)
     }
 
-    fn choices(&self) -> ModelChoices {
-        ModelChoices { fusion: self.fusion, backend: self.backend, precision: self.precision }
+    fn choices(&self) -> ModelChoices<'_> {
+        let target = match self.device.machine() {
+            Machine::Processor => BundleTarget::Host,
+            Machine::Gpu => BundleTarget::Gpu(DEFAULT_KERNEL_TARGET),
+        };
+        ModelChoices { fusion: self.fusion, backend: self.backend, precision: &self.precision, target }
+    }
+
+    /// How the singles of a model are stored.
+    pub fn storage(&self, build: &Build, output: &Output) -> Result<Storage, CliError> {
+        self.precision.storage(build, self.choices().target, output)
     }
 
     /// How sessions are opened.

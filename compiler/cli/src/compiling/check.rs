@@ -10,6 +10,7 @@ use warpweave::{Checked, Source, random_inputs};
 
 use super::check_text as text;
 use crate::arguments::import::ImportArguments;
+use crate::arguments::precision::PrecisionArguments;
 use crate::arguments::program::{ModelChoices, Runs, child_compiler, load, parse_target};
 use crate::error::{CliError, Passed};
 use crate::output::Output;
@@ -72,8 +73,10 @@ impl FromStr for WaitNumber {
 
 /// Runs the command. A plan that does not verify is an error of opening it.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
-    let choices = ModelChoices { fusion: arguments.fusion, backend: arguments.backend, precision: None };
-    let mut source = load(&arguments.path, &arguments.import.import_options()?, choices)?;
+    let precision = &PrecisionArguments::default();
+    let target = arguments.target.unwrap_or(BundleTarget::Host);
+    let choices = ModelChoices { fusion: arguments.fusion, backend: arguments.backend, precision, target };
+    let mut source = load(&arguments.path, &arguments.import.import_options()?, choices, output)?;
     if let (Source::Model(build), None, Some(_)) = (&mut source, arguments.backend, arguments.without_wait) {
         build.backend = Runs::Persistent.choice();
     }

@@ -27,6 +27,7 @@ use warpweave_measure::bench::StepProfile;
 use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
 use crate::arguments::import::ImportArguments;
 use crate::arguments::passes::{self as pass_arguments, PassArguments};
+use crate::arguments::precision::PrecisionArguments;
 use crate::arguments::program::{Runs, backend_reason, parse_target};
 use crate::arguments::search::{SearchArguments, note_end};
 use crate::arguments::training::TrainingArguments;
@@ -62,10 +63,8 @@ pub struct Arguments {
     /// How far operators are fused: none, register or full; full for a GPU, register for the host unless given
     #[arg(long, value_name = "LEVEL")]
     fusion: Option<FusionLevel>,
-    /// What the model's floating point is stored in: fp32, fp16 or bf16; computed in FP32 in any case. Inputs and outputs keep their
-    /// types
-    #[arg(long, value_name = "PRECISION", default_value_t, conflicts_with = "stop_after")]
-    precision: Precision,
+    #[command(flatten)]
+    precision: PrecisionArguments,
     #[command(flatten)]
     passes: PassArguments,
     #[command(flatten)]
@@ -200,11 +199,13 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     progress.step("import");
     let model = arguments.training.load(&arguments.path, &arguments.import.import_options()?, &passes, output)?;
     progress.step("prepare");
-    let mut build = Build::with(model, &passes)?.stored_in(arguments.precision)?;
+    let mut build = Build::with(model, &passes)?;
     check_outputs(arguments, Some(&bundle), &build.model, &targets)?;
     (build.fusion, build.backend) = (arguments.fusion, arguments.backend.choice());
     (build.prices, build.processor, build.timings) = (arch.gpu, arch.processor, timings);
     build.limit = arguments.search.limit();
+    let storage = arguments.precision.storage(&build, first_gpu(&targets), output)?;
+    let build = build.stored_in(&storage)?;
     let import = start.elapsed();
     emit_common(arguments, &build, &targets)?;
     let compiler = nvrtc.as_ref().map(|nvrtc| ChildProcess::new(nvrtc).with_memory(arguments.compiler_memory));
@@ -218,15 +219,20 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let bytes = std::fs::metadata(&bundle).map_err(file_error("read", &bundle))?.len();
     let seconds = start.elapsed().as_secs_f64();
     let path = bundle.display().to_string();
-    let text = summary(&path, bytes, seconds, &records) + &stored_text(arguments.precision, &build);
+    let text = summary(&path, bytes, seconds, &records) + &stored_text(storage.precision, &build);
     let text = reasons.iter().fold(text, |text, reason| text + "  " + reason + "\n");
     let value = json!({
         "bundle": path, "bytes": bytes, "seconds": seconds, "import_seconds": import.as_secs_f64(),
         "statements": build.model.program.statements.len(), "targets": records,
-        "left_out": left_out, "precision": arguments.precision.name(), "kept_in_fp32": kept_record(&build)
+        "left_out": left_out, "precision": storage.precision.name(), "kept_in_fp32": kept_record(&build)
     });
     output.result("compile", &value, &text);
     Ok(true)
+}
+
+/// What a precision is chosen for: a GPU, where one is compiled for.
+fn first_gpu(targets: &[BundleTarget]) -> BundleTarget {
+    targets.iter().copied().find(|target| *target != BundleTarget::Host).unwrap_or(BundleTarget::Host)
 }
 
 /// How many tensors stay in FP32 where others are stored in 16 bits, a reason each.
@@ -273,6 +279,7 @@ fn check_outputs(
     let mut files = model.paths();
     files.extend(arguments.search.files());
     files.extend(arguments.import.inputs.files());
+    files.extend(arguments.precision.files());
     if let Some(bundle) = bundle {
         let weights = match arguments.weights {
             WeightsArgument::Inside => model.program.stored_bytes(),
@@ -553,6 +560,10 @@ fn emit_common(arguments: &Arguments, build: &Build, targets: &[BundleTarget]) -
 
 /// Writes the graph and the program as they are after a pass, and makes no bundle.
 fn stop_after(arguments: &Arguments, passes: &Selection, last: PassId, output: &Output) -> Result<Passed, CliError> {
+    if arguments.precision.is_given() {
+        let text = "--precision cannot be used with --stop-after, which shows the model before it is stored";
+        return Err(CliError::Usage(text.to_owned()));
+    }
     let there = match last.level() {
         Level::Graph => &[Emit::Graph][..],
         Level::Program => &[Emit::Graph, Emit::Program],

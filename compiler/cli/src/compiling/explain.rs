@@ -12,7 +12,6 @@ use warpweave::fusion::schedule::policy::SyncPolicy;
 use warpweave::graph::TensorProgram;
 use warpweave::graph::legible::legible;
 use warpweave::graph::pipeline::Selection;
-use warpweave::graph::program::precision::Precision;
 use warpweave::graph::program::{Names, OriginId};
 use warpweave::plan::plan::backend::{Backend, BackendChoice};
 use warpweave::runtime::bundle::BundleTarget;
@@ -23,6 +22,7 @@ use super::explain_partition;
 use super::explain_text as text;
 use super::{explain_machine_code, explain_rejected};
 use crate::arguments::import::ImportArguments;
+use crate::arguments::precision::PrecisionArguments;
 use crate::arguments::program::Runs;
 use crate::arguments::search::{SearchArguments, note_end};
 use crate::arguments::training::TrainingArguments;
@@ -58,9 +58,8 @@ pub struct Arguments {
     /// What draws them
     #[arg(long, default_value_t = 0, requires = "rejected")]
     seed: u64,
-    /// What the model's floating point is stored in: fp32, fp16 or bf16
-    #[arg(long, value_name = "PRECISION", default_value_t)]
-    precision: Precision,
+    #[command(flatten)]
+    precision: PrecisionArguments,
     /// How far operators are fused: none, register or full
     #[arg(long, value_name = "LEVEL", default_value_t = FusionLevel::Full)]
     fusion: FusionLevel,
@@ -130,7 +129,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let model = arguments.training.load(&arguments.path, &import, &Selection::default(), output)?;
     check_outputs(arguments, &model)?;
     let name = model.record.name.clone();
-    let mut build = Build::new(model)?.stored_in(arguments.precision)?;
+    let mut build = arguments.precision.store(Build::new(model)?, BundleTarget::Gpu(DEFAULT_KERNEL_TARGET), output)?;
     (build.prices, build.fusion, build.timings) = (arch.gpu, Some(arguments.fusion), timings);
     build.limit = arguments.search.limit();
     if arguments.machine_code {

@@ -123,7 +123,7 @@ fn measure_one(
     output: &Output,
 ) -> Result<BenchResult, CliError> {
     let arrays = Arrays::read(&arguments.inputs)?;
-    let source = arguments.program.load(batch, &arrays)?;
+    let source = arguments.program.load(batch, &arrays, output)?;
     check_name(arguments, &source.record().name)?;
     arguments.soak.check(&source)?;
     let options = arguments.program.options();

@@ -32,7 +32,7 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
-    let source = arguments.program.load(&Arrays::default())?;
+    let source = arguments.program.load(&Arrays::default(), output)?;
     let mut files = source.files();
     files.extend(arguments.program.import.inputs.files());
     output_paths::check_folder(arguments.directory.as_deref(), timeline_outputs(), &files)?;

@@ -62,7 +62,7 @@ pub const SLOW: &str = "slow";
 
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
-    let value = match attempt(arguments, &arguments.io) {
+    let value = match attempt(arguments, &arguments.io, output) {
         Ok((kind, message)) => json!({"kind": kind, "message": message}),
         Err(error) => json!({"kind": REFUSED, "code": error.code(), "message": error.to_string()}),
     };
@@ -70,10 +70,10 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     Ok(true)
 }
 
-fn attempt(arguments: &Arguments, io: &Path) -> Result<(&'static str, String), CliError> {
+fn attempt(arguments: &Arguments, io: &Path, output: &Output) -> Result<(&'static str, String), CliError> {
     let Arguments { program, bar, .. } = arguments;
     let arrays = Arrays::of_archive(io)?;
-    let source = program.load(&arrays)?;
+    let source = program.load(&arrays, output)?;
     let signature = source.signature().clone();
     let assigned = arrays.assign(&signature, &source.record().constants)?;
     let inputs = inputs::from_arrays(&signature, assigned.inputs, "an array of its name in the --io file")?;

@@ -4,10 +4,12 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use warpweave::graph::Tensor;
 use warpweave::graph::legible::legible;
 use warpweave::plan::plan::ExecutionPlan;
 use warpweave::runtime::json::json;
 
+use super::bisect;
 use super::compare_case::{Case, Failure, is_failure};
 use super::verdict::{Tolerance, judge_all};
 use crate::arguments::arrays::{Arrays, Assigned};
@@ -36,6 +38,10 @@ pub struct Arguments {
     /// The seed of the first interleaving
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Where outputs of a model in 16 bits differ: name the first tensor beyond the tolerance, and write to this file which tensors
+    /// in FP32 make the outputs agree, for --keep-f32 @FILE. All of this on the host
+    #[arg(long, value_name = "FILE", requires = "precision", conflicts_with = "save_failure")]
+    bisect: Option<PathBuf>,
     /// Leave a failure of a bundle in this new folder, from where it can be run again
     #[arg(long, value_name = "DIR")]
     save_failure: Option<PathBuf>,
@@ -44,7 +50,13 @@ pub struct Arguments {
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let arrays = Arrays::of_archive(&arguments.io)?;
-    let source = arguments.program.load(&arrays)?;
+    let source = arguments.program.load(&arrays, output)?;
+    let exact = arguments.bisect.as_ref().map(|list| {
+        let files = source.files().into_iter().chain(arguments.program.files()).chain([arguments.io.clone()]);
+        bisect::check_list(list, &files.collect::<Vec<_>>())?;
+        arguments.program.load_model(&arrays)
+    });
+    let exact = exact.transpose()?;
     let signature = source.signature();
     let assigned = arrays.assign(signature, &source.record().constants)?;
     assigned.note_fixed(output);
@@ -86,10 +98,28 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         let _ = writeln!(text, "{}", verdict.line);
     }
     let _ = writeln!(text, "{device}: {}", if passed { "all outputs agree" } else { "outputs differ" });
+    let bisected = match (&arguments.bisect, exact.filter(|_| !passed)) {
+        (Some(list), Some(exact)) => {
+            let storage = arguments.program.storage(&exact, output)?;
+            let most_error = bisect::most_error(tolerance, expected.values());
+            let pass = |found: &[Tensor]| {
+                let stored = (&expected, &unknown);
+                judge_all(&arguments.io, &signature.outputs, found, stored, tolerance)
+                    .iter()
+                    .all(|verdict| verdict.passed)
+            };
+            Some(bisect::find(&exact, &storage, &inputs, most_error, &pass, list)?)
+        }
+        _ => None,
+    };
+    let bisected = bisected.map(|(told, value)| {
+        text.push_str(&told);
+        value
+    });
     let outputs: Vec<_> = verdicts.iter().map(|verdict| verdict.record.clone()).collect();
     let value = json!({
         "device": device.to_string(), "backend": backend, "passed": passed, "rtol": tolerance.rtol, "atol": tolerance.atol,
-        "outputs": outputs
+        "outputs": outputs, "bisected": bisected
     });
     if let Some(case) = case.filter(|_| !passed) {
         case.save(&Failure::Outputs { found: &found, report: &value }, units, output)?;

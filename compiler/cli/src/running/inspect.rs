@@ -7,7 +7,7 @@ use clap::Args;
 use warpweave::frontend::{Constant, DeclaredPort, ImportError};
 use warpweave::graph::legible::legible;
 use warpweave::plan::plan::backend::PlanBackend;
-use warpweave::runtime::bundle::{Bundle, BundleTarget, ModelRecord, Port, Signature};
+use warpweave::runtime::bundle::{Bundle, BundleTarget, ModelRecord, Port, Signature, StorageRecord};
 use warpweave::runtime::json::{self, Value, json};
 use warpweave::runtime::target::Target;
 use warpweave::{Build, BuildError, Model, ModelError, OpenError, Source, TargetPart, compile};
@@ -173,6 +173,10 @@ fn of_bundle(bundle: &Bundle, text: &mut String) -> Result<Value, CliError> {
     let _ = writeln!(text, "model BLAKE3 {}", manifest.model.blake3);
     fixed(&manifest.model, text);
     signature(&manifest.signature, text);
+    if let Some(StorageRecord { precision, kept }) = &manifest.storage {
+        let kept: Vec<String> = kept.iter().map(|(why, names)| format!("{why} ({})", names.len())).collect();
+        let _ = writeln!(text, "stored in {precision}; in FP32 stay {}", kept.join(", "));
+    }
     for (number, file) in manifest.references.files.iter().enumerate() {
         let places = manifest.references.tensors.values().filter(|place| place.file == number);
         let (count, bytes) = places.fold((0, 0), |(count, bytes), place| (count + 1, bytes + place.bytes));

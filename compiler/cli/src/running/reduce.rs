@@ -214,6 +214,7 @@ impl Attempts<'_> {
         add("wait-limit", Some(program.wait_limit.to_string()));
         add("fusion", program.fusion.map(|fusion| fusion.to_string()));
         add("backend", backend.map(|backend| backend.get_name().to_owned()));
+        add("precision", program.precision.choice().map(|choice| choice.to_string()));
         add("rtol", Some(bar.tolerance.rtol.to_string()));
         add("atol", Some(bar.tolerance.atol.to_string()));
         add("slower-than", bar.slower_than.map(|ratio| ratio.to_string()));

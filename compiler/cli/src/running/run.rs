@@ -35,7 +35,13 @@ pub struct Arguments {
     /// The seed of random inputs
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Fail where more than one element in a thousand of an output is infinite or not a number
+    #[arg(long)]
+    check_finite: bool,
 }
+
+/// The share of an output's elements that --check-finite lets be infinite or not a number.
+const MOST_NOT_FINITE: f64 = 1e-3;
 
 /// Most bytes of outputs where no input is given.
 const MOST_OUTPUT_BYTES: u64 = 4 * MOST_RANDOM_BYTES;
@@ -43,7 +49,7 @@ const MOST_OUTPUT_BYTES: u64 = 4 * MOST_RANDOM_BYTES;
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let arrays = Arrays::read(&arguments.inputs)?;
-    let source = arguments.program.load(&arrays)?;
+    let source = arguments.program.load(&arrays, output)?;
     if source.training().is_some() {
         return Err(CliError::WrongKind {
             path: arguments.program.path.clone(),
@@ -64,19 +70,27 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     let mut text = String::new();
     let mut records = Vec::new();
+    let mut passed = true;
     for (position, (port, tensor)) in source.signature().outputs.iter().zip(&outputs).enumerate() {
         let summary = Summary::of(tensor);
         let _ = writeln!(text, "out_{position} {} {}: {summary}", legible(&port.name), tensor.ty());
-        let Summary { minimum, maximum, mean, .. } = summary;
+        let Summary { minimum, maximum, mean, not_finite, elements } = summary;
+        if arguments.check_finite && not_finite as f64 > MOST_NOT_FINITE * elements as f64 {
+            passed = false;
+            let share = 100.0 * not_finite as f64 / elements as f64;
+            let _ = writeln!(text, "  {share:.2} % of its elements are infinite or not a number");
+        }
         let ty = tensor.ty().to_string();
-        records.push(json!({"name": port.name, "type": ty, "minimum": minimum, "maximum": maximum, "mean": mean}));
+        records.push(json!({
+            "name": port.name, "type": ty, "minimum": minimum, "maximum": maximum, "mean": mean, "not_finite": not_finite
+        }));
     }
     let _ = writeln!(text, "{}: {:.3} ms", arguments.program.device, seconds * 1e3);
     let device = arguments.program.device.to_string();
     let backend = arguments.program.plan_backend(session.as_ref()).map(|backend| backend.to_string());
     let value = json!({"device": device, "backend": backend, "seconds": seconds, "outputs": records});
     output.result("run", &value, &text);
-    Ok(true)
+    Ok(passed)
 }
 
 fn is_archive(path: &Path) -> bool {
@@ -85,7 +99,7 @@ fn is_archive(path: &Path) -> bool {
 
 fn check_outputs(arguments: &Arguments, source: &Source) -> Result<(), CliError> {
     let mut files = source.files();
-    files.extend(arguments.program.import.inputs.files());
+    files.extend(arguments.program.files());
     files.extend(arguments.inputs.iter().map(|input| input.path().to_owned()));
     let signature = source.signature();
     // Of an output whose extent depends on data only the bound is known.
@@ -181,26 +195,29 @@ struct Summary {
     minimum: f64,
     maximum: f64,
     mean: f64,
+    /// Elements that are infinite or not a number.
+    not_finite: usize,
 }
 
 impl Summary {
     fn of(tensor: &Tensor) -> Self {
-        let (mut minimum, mut maximum, mut sum) = (f64::INFINITY, f64::NEG_INFINITY, 0.0);
+        let (mut minimum, mut maximum, mut sum, mut not_finite) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0);
         // A part after another: as doubles, large outputs would take several times their bytes.
         for part in parts(tensor) {
             for element in part.to_f64() {
                 (minimum, maximum) = (minimum.min(element), maximum.max(element));
                 sum += element;
+                not_finite += usize::from(!element.is_finite());
             }
         }
         let elements = tensor.shape().elements();
-        Self { elements, minimum, maximum, mean: sum / elements.max(1) as f64 }
+        Self { elements, minimum, maximum, mean: sum / elements.max(1) as f64, not_finite }
     }
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { elements, minimum, maximum, mean } = self;
+        let Self { elements, minimum, maximum, mean, .. } = self;
         if *elements == 0 {
             return f.write_str("empty");
         }

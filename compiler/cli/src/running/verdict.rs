@@ -139,23 +139,33 @@ fn judge(position: usize, port: &Port, found: &Tensor, expected: &Tensor, tolera
         let record = json!({"index": position, "name": port.name, "passed": true, "elements": 0});
         return Verdict { passed: true, line: format!("{head}, empty"), record };
     };
+    let overflowed = (0..values.len()).filter(|at| wanted[*at].is_finite() && !values[*at].is_finite()).count();
     let (value, wanted) = (values[worst], wanted[worst]);
     let absolute = (value - wanted).abs();
     let relative = if absolute == 0.0 { 0.0 } else { absolute / wanted.abs() };
     let index = coordinates(found, worst);
     let line = format!(
         "{head}, worst at {index:?}: {value:e} instead of {wanted:e}, relative error {relative:.3e}, \
-         {failures} of {} elements differ",
-        values.len()
+         {failures} of {} elements differ{}",
+        values.len(),
+        overflow(overflowed, values.len())
     );
     let record = json!({
         "index": position, "name": port.name, "type": found.ty().to_string(), "passed": passed,
-        "elements": values.len(), "failures": failures,
+        "elements": values.len(), "failures": failures, "overflowed": overflowed,
         "worst": {
             "index": index, "found": value, "expected": wanted, "absolute": absolute, "relative": relative
         }
     });
     Verdict { passed, line, record }
+}
+
+/// How many elements are infinite or not a number and should not be.
+fn overflow(overflowed: usize, elements: usize) -> String {
+    match overflowed {
+        0 => String::new(),
+        _ => format!(", {:.2} % overflowed", 100.0 * overflowed as f64 / elements as f64),
+    }
 }
 
 /// The position of an element in each dimension.

@@ -1,5 +1,7 @@
 //! Which tensors of a program stay in singles when others are stored in 16 bits.
 
+use std::collections::BTreeMap;
+
 use warpweave_graph::pipeline::{PreparedProgram, prepare};
 use warpweave_graph::program::precision::{Kept, Precision};
 use warpweave_graph::text::{ContentHash, Tensors, parse};
@@ -12,7 +14,7 @@ fn prepared(text: &str, tensors: &Tensors) -> PreparedProgram {
 
 /// The reasons, sorted, and the program stored in halves.
 fn stored(prepared: &PreparedProgram, precision: Precision) -> (Vec<Kept>, TensorProgram) {
-    let (narrow, kept) = prepared.stored_in(precision);
+    let (narrow, kept) = prepared.stored_in(precision, &BTreeMap::new());
     narrow.program.verify().unwrap_or_else(|error| panic!("{error}"));
     let mut reasons: Vec<Kept> = kept.into_values().collect();
     reasons.sort();
@@ -72,5 +74,19 @@ fn constants_beyond_the_range_stay() {
         );
         let (reasons, _) = stored(&prepared(&text, &Tensors::from([(hash, constant)])), precision);
         assert_eq!(reasons.contains(&Kept::Range), stays, "{largest} in {precision}");
+    }
+}
+
+#[test]
+fn what_is_wanted_stays() {
+    let text = "graph \"\"\nv0 \"x\": f32[4] = input\nv1 \"a\": f32[4] = Sin \"n0\" (v0)\nv2 \"y\": f32[4] = Cos \"n1\" (v1)\n\
+                input v0\noutput v2\n";
+    let prepared = prepared(text, &Tensors::new());
+    let inner = prepared.program.statements.values().next().expect("a statement").output;
+    for why in [Kept::Named, Kept::Samples] {
+        let wanted = BTreeMap::from([(inner, why), (prepared.program.outputs[0], why)]);
+        let (narrow, kept) = prepared.stored_in(Precision::Fp16, &wanted);
+        assert_eq!((kept[&inner], kept[&prepared.program.outputs[0]]), (why, Kept::Interface));
+        assert_eq!(tensors(&narrow.program, ElementType::F16), 0);
     }
 }

@@ -1,5 +1,8 @@
 //! Types of storage only: what numbers become in them, and which operators take them.
 
+mod halves;
+mod precision;
+
 use std::collections::BTreeSet;
 
 use warpweave_graph::minifloat::{decode, encode, largest, least};
@@ -9,7 +12,7 @@ use warpweave_graph::types::TensorType;
 use warpweave_graph::{ElementType, Tensor, lower, reference};
 
 /// What ONNX's reference makes of many numbers: written by `scripts/storage_conversions.py`.
-const EXPECTED: &str = include_str!("../data/storage_conversions.txt");
+const EXPECTED: &str = include_str!("../../data/storage_conversions.txt");
 
 fn floats() -> impl Iterator<Item = ElementType> {
     ElementType::ALL.into_iter().filter(|element| element.is_storage() && element.is_float())
