@@ -9,7 +9,6 @@ mod arch_file;
 mod build;
 mod check;
 pub mod compiler;
-mod delta;
 mod device_compiler;
 mod error;
 pub mod explain;

@@ -6,7 +6,7 @@ use warpweave::runtime::json::{self, Value};
 
 use crate::support::model_builder::{F32, F64, node, value, write};
 use crate::support::models_by_hand::{doubles, open_batch};
-use crate::support::tool::{Folder, fail, has_nvrtc, model, succeed, tool};
+use crate::support::tool::{Folder, fail, has_nvrtc, succeed, tool};
 
 #[test]
 fn bad_requests_leave_no_file() {

@@ -8,8 +8,8 @@ use warpweave_graph::{ElementType, Tensor};
 use super::fastest::error;
 use super::values::{Watched, run};
 use crate::build::Build;
-use crate::delta::smallest_failing;
 use crate::open::{OpenError, Source};
+use crate::reduce::delta::smallest_failing;
 use crate::storage::Storage;
 
 /// Most runs in search of what must stay.

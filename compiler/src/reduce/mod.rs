@@ -3,6 +3,7 @@
 //! The technique is delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE
 //! Transactions on Software Engineering 28, 2002). The caller of [`reduce`] judges whether a candidate fails.
 
+pub(crate) mod delta;
 mod extents;
 pub mod fault;
 mod statements;
@@ -11,7 +12,7 @@ use warpweave_graph::program::StatementId;
 use warpweave_graph::reference::{ReferenceError, evaluate};
 use warpweave_graph::{Tensor, TensorProgram};
 
-use crate::delta::smallest_failing;
+use delta::smallest_failing;
 use statements::Known;
 
 /// A program with its inputs.
