@@ -10,7 +10,7 @@ use warpweave_fusion::cost::estimate::EstimatedCost;
 use warpweave_fusion::cost::gpu::GpuPrices;
 use warpweave_fusion::partition::search::FusionLevel;
 use warpweave_fusion::schedule::options::PlanOptions;
-use warpweave_graph::pipeline::{Machine, PreparedProgram, Selection};
+use warpweave_graph::pipeline::{Machine, PassId, PreparedProgram, Selection};
 use warpweave_graph::program::precision::{Kept, Precision};
 use warpweave_graph::program::{Source, TensorId};
 use warpweave_graph::{TensorProgram, TensorType};
@@ -46,6 +46,7 @@ pub struct Build {
     pub backend: BackendChoice,
     /// When the search of each target ends early.
     pub limit: SearchLimit,
+    passes: Selection,
     prepared: PreparedProgram,
     /// What singles are stored in.
     precision: Precision,
@@ -84,6 +85,7 @@ impl Build {
             timings: None,
             backend,
             limit: SearchLimit::default(),
+            passes: passes.clone(),
             prepared,
             precision: Precision::Fp32,
             kept: BTreeMap::new(),
@@ -110,6 +112,9 @@ impl Build {
         let narrow = |prepared: &PreparedProgram| prepared.stored_in(precision, &storage.wanted(&prepared.program));
         let of_host = self.of_host.take().map(|prepared| narrow(&prepared).0);
         (self.prepared, self.kept) = narrow(&self.prepared);
+        if self.passes.runs(PassId::CHANNELS_LAST) {
+            self.prepared = self.prepared.channels_last();
+        }
         self.precision = precision;
         self.of_host =
             of_host.filter(|of_host| have_equal_sources(&of_host.program, &self.prepared.program)).map(Box::new);
@@ -117,10 +122,10 @@ impl Build {
         Ok(self)
     }
 
-    /// The program for a machine as a model of the host, its statements unfused, with all floating point that statements compute
+    /// A program of this model as a model of the host, its statements unfused, with all floating point that statements compute
     /// as outputs behind its own; and which tensors these are.
-    pub(crate) fn watched(&self, machine: Machine) -> (Self, Vec<TensorId>) {
-        let mut program = self.prepared_for(machine).program.clone();
+    pub(crate) fn watched(&self, program: &TensorProgram) -> (Self, Vec<TensorId>) {
+        let mut program = program.clone();
         let own: BTreeSet<TensorId> = program.outputs.iter().copied().collect();
         let computed = program.statements.values().map(|statement| statement.output);
         let tensors: Vec<TensorId> =

@@ -61,6 +61,9 @@ pub struct Selection {
 }
 
 impl PassId {
+    /// [`program_passes::channels_last`].
+    pub const CHANNELS_LAST: Self = Self { level: Level::Program, place: program_passes::CHANNELS_LAST };
+
     /// All passes, in the order in which they run. Those over graphs run in turn until nothing changes.
     pub fn all() -> impl Iterator<Item = Self> {
         let of = |level: Level, count: usize| (0..count).map(move |place| Self { level, place });
@@ -169,6 +172,11 @@ impl PreparedProgram {
         let kept = kept_in_singles(&self.program, storage, wanted);
         let program = stored_in(&self.program, storage, &kept.keys().copied().collect());
         (Self { program, layouts: self.layouts.clone() }, kept)
+    }
+
+    /// The program with its inner images turned; see [`program_passes::channels_last`].
+    pub fn channels_last(&self) -> Self {
+        Self::new(program_passes::channels_last(&self.program))
     }
 
     /// The program for a machine after chosen passes, as [`rewrite`] makes it.

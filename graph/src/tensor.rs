@@ -107,6 +107,29 @@ impl Tensor {
         Self::from_bytes(TensorType::new(self.ty.element, shape), self.data.clone())
     }
 
+    /// The tensor with a dimension behind all others.
+    ///
+    /// # Panics
+    /// If it has no such dimension.
+    pub fn with_dimension_last(&self, dimension: usize) -> Self {
+        let shape = self.shape();
+        let size = self.element().bytes();
+        let inner: usize = shape[dimension + 1..].iter().product();
+        let block = inner * shape[dimension];
+        let mut bytes = Vec::with_capacity(self.data.len());
+        for outer in 0..shape.elements() / block.max(1) {
+            for at in 0..inner {
+                for step in 0..shape[dimension] {
+                    let first = (outer * block + step * inner + at) * size;
+                    bytes.extend_from_slice(&self.data[first..first + size]);
+                }
+            }
+        }
+        let others = shape.iter().enumerate().filter(|(at, _)| *at != dimension).map(|(_, extent)| *extent);
+        let moved: Shape = others.chain([shape[dimension]]).collect();
+        Self::from_bytes(TensorType::new(self.element(), moved), bytes.into()).expect("as many bytes as before")
+    }
+
     /// The elements, if `T` is their type; borrowed where the bytes are aligned.
     pub fn elements<T: Element>(&self) -> Option<Cow<'_, [T]>> {
         (T::TYPE == self.ty.element).then(|| match bytemuck::try_cast_slice(&self.data) {

@@ -147,13 +147,14 @@ fn code_that_no_disassembler_knows_is_refused_with_its_address() {
 #[test]
 fn a_damaged_file_is_refused() {
     let whole = cubin("c.cubin");
-    for part in 0..16 {
-        let length = whole.len() * part / 16;
+    for part in 0..8 {
+        let length = whole.len() * part / 8;
         assert!(Image::load(&whole[..length]).is_err(), "{length} of {} bytes are loaded", whole.len());
     }
     // Bytes of the header and of the section table, one at a time.
     let places = (0..64).chain(whole.len() - 256..whole.len());
-    for place in places.step_by(7) {
+    let step = if std::env::var_os("WARPWEAVE_FULL").is_some() { 7 } else { 41 };
+    for place in places.step_by(step) {
         let mut changed = whole.clone();
         changed[place] ^= 0x5a;
         // Whatever comes of it, it is a result.

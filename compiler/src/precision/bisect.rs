@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use warpweave_graph::pipeline::Machine;
-use warpweave_graph::{ElementType, Tensor};
+use warpweave_graph::{ElementType, Tensor, TensorProgram};
 
 use super::fastest::error;
 use super::values::{Watched, run};
@@ -51,7 +50,8 @@ pub fn bisect(
     most_error: f64,
     pass: &dyn Fn(&[Tensor]) -> bool,
 ) -> Result<Bisection, OpenError> {
-    let narrow = build.clone().stored_in(storage)?;
+    let program = &build.prepared().program;
+    let narrow = build.prepared().stored_in(storage.precision, &storage.wanted(program)).0.program;
     let first = first_deviation(build, &narrow, inputs, most_error)?;
     let mut runs = 0;
     let mut passes_with = |names: &[&str]| -> Result<bool, OpenError> {
@@ -63,7 +63,7 @@ pub fn bisect(
         let source = Source::Model(Box::new(build.clone().stored_in(&kept)?));
         Ok(pass(&run(&source, inputs)?))
     };
-    let names = narrow_names(build, &narrow);
+    let names = narrow_names(program, &narrow);
     let all: Vec<&str> = names.iter().map(String::as_str).collect();
     let keep = match passes_with(&all)? {
         false => None,
@@ -74,13 +74,13 @@ pub fn bisect(
 
 fn first_deviation(
     build: &Build,
-    narrow: &Build,
+    narrow: &TensorProgram,
     inputs: &[Tensor],
     most_error: f64,
 ) -> Result<Option<Deviation>, OpenError> {
-    let exact = Watched::new(build, Machine::Gpu).values(inputs)?;
-    let found = Watched::new(narrow, Machine::Gpu).values(inputs)?;
     let program = &build.prepared().program;
+    let exact = Watched::new(build, program).values(inputs)?;
+    let found = Watched::new(build, narrow).values(inputs)?;
     let beyond = program.statements.values().find_map(|statement| {
         let tensor = statement.output;
         let error = error(found.get(&tensor)?, exact.get(&tensor)?);
@@ -91,8 +91,7 @@ fn first_deviation(
 }
 
 /// The names of what is stored in 16 bits, in the order of the program, each once.
-fn narrow_names(build: &Build, narrow: &Build) -> Vec<String> {
-    let (wide, narrow) = (&build.prepared().program, &narrow.prepared().program);
+fn narrow_names(wide: &TensorProgram, narrow: &TensorProgram) -> Vec<String> {
     let is_narrow = |tensor| {
         wide.tensors[tensor].ty.element == ElementType::F32 && wide.tensors[tensor].ty != narrow.tensors[tensor].ty
     };

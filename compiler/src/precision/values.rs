@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use warpweave_graph::pipeline::Machine;
 use warpweave_graph::program::TensorId;
 use warpweave_graph::program::precision::leaves_range;
-use warpweave_graph::{ElementType, Tensor};
+use warpweave_graph::{ElementType, Tensor, TensorProgram};
 use warpweave_runtime::session::{Device, OpenOptions};
 
 use crate::build::Build;
@@ -18,9 +18,9 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// The program of a model for a machine.
-    pub fn new(build: &Build, machine: Machine) -> Self {
-        let (build, tensors) = build.watched(machine);
+    /// A program of a model.
+    pub fn new(build: &Build, program: &TensorProgram) -> Self {
+        let (build, tensors) = build.watched(program);
         Self { source: Source::Model(Box::new(build)), tensors }
     }
 
@@ -49,8 +49,8 @@ pub fn beyond_range(
 ) -> Result<BTreeSet<String>, OpenError> {
     let mut beyond = BTreeSet::new();
     for machine in [Machine::Gpu, Machine::Processor] {
-        let watched = Watched::new(build, machine);
         let program = &build.prepared_for(machine).program;
+        let watched = Watched::new(build, program);
         for inputs in samples {
             let values = watched.values(inputs)?;
             let leaving = values.into_iter().filter(|(_, value)| leaves_range(value, storage));

@@ -142,6 +142,22 @@ pub fn replace_axes(expr: &TensorExpr, axes: &Arena<AxisId, Axis>, replacement: 
     merge.builder.with_operands(expr.operands.clone(), expr.element, body, expr.reducer, epilogue)
 }
 
+/// The expression with an axis behind all others of its kind.
+pub fn with_axis_last(expr: &TensorExpr, axis: AxisId) -> TensorExpr {
+    let kind = expr.axes[axis].kind;
+    let is_other = |other: &AxisId| *other != axis;
+    let parallel = expr.parallel().filter(is_other);
+    let reduced = expr.reduced().filter(is_other);
+    let order: Vec<AxisId> = match kind {
+        AxisKind::Parallel => parallel.chain([axis]).chain(reduced).collect(),
+        AxisKind::Reduced => parallel.chain(reduced).chain([axis]).collect(),
+    };
+    let axes: Arena<AxisId, Axis> = order.iter().map(|&axis| expr.axes[axis]).collect();
+    let place = |axis: AxisId| order.iter().position(|other| *other == axis).expect("every axis has a place");
+    let replacement: Vec<Index> = expr.axes.ids().map(|axis| Index::axis(AxisId::from_index(place(axis)))).collect();
+    replace_axes(expr, &axes, &replacement)
+}
+
 /// Reads collected over new axes.
 struct Merge {
     builder: ExprBuilder,

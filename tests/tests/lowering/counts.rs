@@ -72,7 +72,7 @@ pub fn add(suite: &mut Suite) {
 type Form = fn(TensorProgram) -> TensorProgram;
 
 /// Forms of a run that is not full.
-const BY_DEFAULT: usize = 2;
+const BY_DEFAULT: usize = 1;
 /// Singles as they are, and in 16 bits.
 const FORMS: [(&str, Form); 3] = [
     ("", |program| program),

@@ -53,7 +53,8 @@ const PLAIN: ExecuteOptions = ExecuteOptions { workers: 1, weak: None, starved: 
 
 /// A trial a kind of changes of order, and one of all changes of values.
 pub fn add(suite: &mut Suite) {
-    for (kind, least) in OF_ORDER {
+    // Of caches that are not emptied few show, under many seeds: in a full run.
+    for (kind, least) in OF_ORDER.into_iter().filter(|(kind, _)| is_full() || *kind != MutationKind::Invalidation) {
         suite.trial(format!("without a {kind:?}"), move || {
             let found = try_changes(&subjects(&[FusionLevel::None]), kind);
             assert!(found.share() >= least, "{kind:?}: {} of {} show", found.caught, found.count);

@@ -39,7 +39,7 @@ pub fn add(suite: &mut Suite) {
 
 /// Adds a trial for each model: some changes of each kind, in a full run every dropped wait and signal.
 pub fn add_models(suite: &mut Suite) {
-    for model in models::by_turns() {
+    for model in models::by_turns_from(0, 2) {
         suite.trial(format!("agreement {}", model.name), move || {
             let program = model.program();
             for units in [4, 132] {

@@ -50,7 +50,7 @@ pub fn add(suite: &mut Suite) {
 
 /// Adds a trial for each model, planned for a whole device.
 pub fn add_models(suite: &mut Suite) {
-    for model in models::by_turns_from(0, 2) {
+    for model in models::by_turns_from(0, 3) {
         suite.trial(format!("policies {}", model.name), move || {
             let program = model.program();
             check_times(&program);

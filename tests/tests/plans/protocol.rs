@@ -44,7 +44,7 @@ pub fn add(suite: &mut Suite) {
 
 /// Adds a trial for each model: clean runs that agree with the reference, every error of the entry, and some of the streams.
 pub fn add_models(suite: &mut Suite) {
-    for model in models::by_turns_from(1, 2) {
+    for model in models::by_turns_from(1, 3) {
         suite.trial(format!("protocol of {}", model.name), move || {
             let start = Instant::now();
             let program = model.program();

@@ -53,7 +53,7 @@ pub fn add(suite: &mut Suite) {
         for units in [5, UNITS] {
             let mut tally = Tally::default();
             let plan = compiled(&samples::recurrence(), units).plan.plan().clone();
-            check_all(&plan, |_| if is_full() { usize::MAX } else { 36 }, &mut tally);
+            check_all(&plan, |_| if is_full() { usize::MAX } else { 20 }, &mut tally);
             eprintln!("on {units}: {tally}");
             tally.assert_agreement();
         }
@@ -69,7 +69,7 @@ pub fn add(suite: &mut Suite) {
     suite.trial("tagged: agreement on parts of sums", || {
         let mut tally = Tally::default();
         let plan = in_parts(&samples::long_products(), 5).plan.plan().clone();
-        check_all(&plan, |_| if is_full() { usize::MAX } else { 24 }, &mut tally);
+        check_all(&plan, |_| if is_full() { usize::MAX } else { 14 }, &mut tally);
         eprintln!("{tally}");
         tally.assert_agreement();
     });
@@ -85,7 +85,7 @@ pub fn add(suite: &mut Suite) {
     suite.trial("tagged: agreement on factors", || {
         let mut tally = Tally::default();
         let plan = compiled(&samples::windows(), factors::UNITS).plan.plan().clone();
-        check_all(&plan, |_| if is_full() { usize::MAX } else { 24 }, &mut tally);
+        check_all(&plan, |_| if is_full() { usize::MAX } else { 14 }, &mut tally);
         eprintln!("{tally}");
         tally.assert_agreement();
     });

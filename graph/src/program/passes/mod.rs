@@ -2,6 +2,7 @@
 //!
 //! [`crate::pipeline`] runs them, and verifies what each leaves.
 
+mod channels_last;
 mod common_reductions;
 mod concats;
 mod constant_scalars;
@@ -20,6 +21,7 @@ mod views;
 
 use super::TensorProgram;
 
+pub use channels_last::channels_last;
 pub use common_reductions::share_reductions;
 pub use concats::{concat_placement, place_concats};
 pub use constant_scalars::fold_constant_scalars;
@@ -55,9 +57,12 @@ const fn both(name: &'static str, pass: Pass) -> NamedPass {
 /// The name of the pass that plans cannot do without.
 pub const CONCAT_PLACEMENT: &str = "concat_placement";
 
+/// The place of the pass that runs again where a program's singles are stored in 16 bits.
+pub const CHANNELS_LAST: usize = PASSES.len() - 2;
+
 /// The passes in the order in which they run. Sums may be taken in another order, of dequantised bytes in integers, and
 /// without products with the zeros between strides; otherwise values are unchanged.
-pub const PASSES: [NamedPass; 14] = [
+pub const PASSES: [NamedPass; 15] = [
     NamedPass { name: "key_sorting", of_gpus: None, of_processors: Some(sort_keys) },
     NamedPass { name: "phase_splitting", of_gpus: Some(phases_of_gpus), of_processors: Some(phases_of_processors) },
     NamedPass { name: "view_inlining", of_gpus: Some(inline_views), of_processors: Some(inline_lines) },
@@ -71,6 +76,7 @@ pub const PASSES: [NamedPass; 14] = [
     NamedPass { name: "factor_transposing", of_gpus: Some(transpose_factors), of_processors: None },
     NamedPass { name: "product_joining", of_gpus: Some(join_products), of_processors: None },
     both("constant_scalars", fold_constant_scalars),
+    NamedPass { name: "channels_last", of_gpus: Some(channels_last), of_processors: None },
     both(CONCAT_PLACEMENT, concat_placement),
 ];
 

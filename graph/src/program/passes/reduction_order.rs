@@ -4,11 +4,10 @@
 //! that one product reads, and nothing else, is stored as that product walks through it.
 
 use super::rewriting::rebuild::Rebuild;
-use crate::arena::{Arena, Id};
-use crate::expr::{Axis, AxisId, BinaryOp, Index, Read, Reducer, Scalar, TensorExpr, substitute};
+use crate::arena::Arena;
+use crate::expr::{AxisId, BinaryOp, Index, Read, Reducer, Scalar, TensorExpr, substitute};
 use crate::program::{Definition, Statement, TensorId, TensorProgram};
 use crate::tensor::Tensor;
-use crate::types::{Shape, TensorType};
 
 /// Elements that a wide load brings.
 const WIDTH: usize = 4;
@@ -68,7 +67,7 @@ fn turned(program: &TensorProgram, uses: &Arena<TensorId, usize>, statement: &St
         let value = program.packable(tensor).filter(|_| uses[tensor] == 1)?;
         let alone = expr.reads.values().filter(|other| other.operand == read.operand).count() == 1;
         let from = alone.then(|| dimension(expr, read, longest)).flatten()?;
-        let (mut expr, value) = (innermost(expr, longest), transposed(value, from));
+        let (mut expr, value) = (substitute::with_axis_last(expr, longest), value.with_dimension_last(from));
         let operand = read.operand;
         expr.operands[operand] = value.ty().clone();
         let moved = expr.reads.ids().find(|id| expr.reads[*id].operand == operand)?;
@@ -85,34 +84,4 @@ fn dimension(expr: &TensorExpr, read: &Read, axis: AxisId) -> Option<usize> {
         |(index, extent): (&Index, &usize)| index.as_axis().is_some_and(|axis| expr.axes[axis].extent == *extent);
     let plain = read.guard.is_always() && read.index.iter().zip(shape.iter()).all(whole);
     plain.then(|| read.index.iter().position(|index| index.as_axis() == Some(axis))).flatten()
-}
-
-/// The expression with a reduced axis behind all others.
-fn innermost(expr: &TensorExpr, axis: AxisId) -> TensorExpr {
-    let order: Vec<AxisId> = expr.axes.ids().filter(|other| *other != axis).chain([axis]).collect();
-    let axes: Arena<AxisId, Axis> = order.iter().map(|&axis| expr.axes[axis]).collect();
-    let place = |axis: AxisId| order.iter().position(|other| *other == axis).expect("every axis has a place");
-    let replacement: Vec<Index> = expr.axes.ids().map(|axis| Index::axis(AxisId::from_index(place(axis)))).collect();
-    substitute::replace_axes(expr, &axes, &replacement)
-}
-
-/// The tensor with a dimension behind all others.
-fn transposed(value: &Tensor, dimension: usize) -> Tensor {
-    let shape = value.shape();
-    let order: Vec<usize> = (0..shape.len()).filter(|other| *other != dimension).chain([dimension]).collect();
-    let size = value.element().bytes();
-    let inner: usize = shape[dimension + 1..].iter().product();
-    let block = inner * shape[dimension];
-    let mut bytes = Vec::with_capacity(value.bytes().len());
-    for outer in 0..value.shape().elements() / block.max(1) {
-        for at in 0..inner {
-            for step in 0..shape[dimension] {
-                let first = (outer * block + step * inner + at) * size;
-                bytes.extend_from_slice(&value.bytes()[first..first + size]);
-            }
-        }
-    }
-    let turned: Shape = order.iter().map(|&at| shape[at]).collect();
-    let ty = TensorType { element: value.element(), shape: turned };
-    Tensor::from_bytes(ty, bytes.into()).expect("as many bytes as before")
 }

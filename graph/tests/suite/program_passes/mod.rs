@@ -1,5 +1,6 @@
 //! Rewrites of programs: what they change, and that values stay.
 
+mod channels_last;
 mod common_reductions;
 mod phases;
 mod quantized_products;

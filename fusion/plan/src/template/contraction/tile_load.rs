@@ -119,8 +119,11 @@ impl SideLoad {
         let crosses = fetch == Fetch::Reduction && rows == TileRows::Steps && storage.bytes() >= WORD_BYTES;
         let copied = matches!(shape.pipeline, Pipeline::Asynchronous { .. }) && contraction.is_plain(body) && crosses;
         let wide = !copied
-            && read
-                .is_some_and(|read| is_wide(body, contraction, &body.stages[0].expr.reads[read], fetch, &axes, tile));
+            && read.is_some_and(|read| {
+                let read = &body.stages[0].expr.reads[read];
+                let is_copied = matches!(shape.pipeline, Pipeline::Asynchronous { .. }) && contraction.is_plain(body);
+                (is_copied || read.guard.is_always()) && is_wide(body, contraction, read, fetch, &axes, tile)
+            });
         let width = if wide { storage.access_elements() } else { 1 };
         let slices = shape.fetching_slices();
         let without = Self {
@@ -365,7 +368,7 @@ pub(super) fn linear(body: &GroupBody, read: &Read) -> Index {
 }
 
 /// Whether the neighbouring elements of a widest access of a read, fetched along a direction, are neighbours in memory, aligned, and
-/// exist together.
+/// exist together, if they do.
 fn is_wide(
     body: &GroupBody,
     contraction: &Contraction,
@@ -377,30 +380,40 @@ fn is_wide(
     let expr = &body.stages[0].expr;
     let index = linear(body, read);
     let element = expr.operands[read.operand].element;
-    if !element.is_single() || !read.guard.is_always() || !index.is_affine() {
+    if !element.is_single() || !index.is_affine() {
         return false;
     }
     let divides = |value: i64| value % element.access_elements() as i64 == 0;
     let (inner, run) = match fetch {
-        Fetch::Reduction => reduction_run(contraction, body, &index),
+        Fetch::Reduction => reduction_run(contraction, body, read, &index),
         Fetch::Elements => {
             let Some(&axis) = axes.last() else { return false };
-            let extent = expr.axes[AxisId::from_index(axis)].extent;
-            let whole = divides(tile[axis] as i64) && divides(extent as i64);
-            (vec![AxisId::from_index(axis)], if whole { tile[axis] } else { 1 })
+            let axis_id = AxisId::from_index(axis);
+            let extent = expr.axes[axis_id].extent;
+            let whole = divides(tile[axis] as i64) && divides(extent as i64) && !decides(read, axis_id);
+            (vec![axis_id], if whole { tile[axis] } else { 1 })
         }
     };
     let outer = expr.axes.ids().filter(|axis| !inner.contains(axis) && expr.axes[*axis].extent > 1);
     divides(run as i64) && divides(index.offset()) && outer.into_iter().all(|axis| divides(index.coefficient(axis)))
 }
 
-/// The innermost reduced axes along which a read goes on without a gap, and the points of their box.
-fn reduction_run(contraction: &Contraction, body: &GroupBody, index: &Index) -> (Vec<AxisId>, usize) {
+/// Whether an axis decides if a read takes place.
+fn decides(read: &Read, axis: AxisId) -> bool {
+    read.guard
+        .conditions()
+        .iter()
+        .any(|condition| !condition.index.is_affine() || condition.index.coefficient(axis) != 0)
+}
+
+/// The innermost reduced axes along which a read goes on without a gap, and takes place as a whole or not at all; and the points of
+/// their box.
+fn reduction_run(contraction: &Contraction, body: &GroupBody, read: &Read, index: &Index) -> (Vec<AxisId>, usize) {
     let expr = &body.stages[0].expr;
     let (mut inner, mut run) = (Vec::new(), 1);
     for axis in contraction.axes(AxisClass::Reduction).into_iter().rev() {
         let extent = expr.axes[axis].extent;
-        if extent > 1 && index.coefficient(axis) != run as i64 {
+        if extent > 1 && (index.coefficient(axis) != run as i64 || decides(read, axis)) {
             break;
         }
         inner.push(axis);
