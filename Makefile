@@ -71,7 +71,7 @@ suites:
 	$(TIMED) build $(call given,900,14400) $(CARGO) test $(TESTED) --no-run --quiet
 	$(call suite,lints-and-lab,540) sh -c '\
 	    $(CARGO) test $(TESTED) --test lab -- --test-threads 3 & lab=$$!; \
-	    $(CARGO) clippy --target-dir target/lints $(call given,$(TESTED),--workspace) --all-targets --quiet -- -D warnings; \
+	    $(CARGO) clippy --profile test $(call given,$(TESTED),--workspace) --all-targets --quiet -- -D warnings; \
 	    lints=$$?; wait $$lab && exit $$lints'
 	$(call suite,unit,720) $(CARGO) test $(TESTED) --exclude warpweave-tests
 	$(call suite,files,180) $(CARGO) test $(TESTED) --test tidy --test filetests
