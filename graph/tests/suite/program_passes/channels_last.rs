@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_graph::pipeline::prepare;
+use warpweave_graph::pipeline::{Machine, PassId, Selection, prepare, rewrite};
 use warpweave_graph::program::TensorProgram;
 use warpweave_graph::program::passes::channels_last;
 use warpweave_graph::program::precision::Precision;
@@ -27,10 +27,13 @@ fn turned(image: [usize; 4], constants: &[[usize; 4]], nodes: &str) -> [TensorPr
         text += &format!("v{} \"w{position}\": {} = constant #{hash}\n", position + 1, constant.ty());
         tensors.insert(hash, constant);
     }
-    let whole = prepare(&lower(&parse(&(text + nodes), &tensors).unwrap_or_else(|error| panic!("{error}"))));
-    let turned = channels_last(&whole.program);
+    let graph = parse(&(text + nodes), &tensors).unwrap_or_else(|error| panic!("{error}"));
+    let only = PassId::all().filter(|pass| *pass != PassId::CHANNELS_LAST).collect();
+    let whole = rewrite(&lower(&graph), &Selection { only: Some(only), last: None }, Machine::Gpu);
+    let whole = whole.unwrap_or_else(|error| panic!("{error}"));
+    let turned = channels_last(&whole);
     turned.verify().unwrap_or_else(|error| panic!("{error}\n{turned}"));
-    [whole.program, turned]
+    [whole, turned]
 }
 
 #[track_caller]
