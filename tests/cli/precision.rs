@@ -141,6 +141,9 @@ fn what_says_nothing_is_refused() {
     assert!(message.contains("empty.txt names nothing"), "{message}");
     assert!(refused("usage", &["--precision", "fp32", "--keep-f32", "big"]).contains("stores nothing else"));
     assert!(refused("usage", &["--precision", "fp16", "--max-error", "1"]).contains("for --precision auto"));
+    let output = tool(&["run", &model, "--precision", "auto", "--max-error", "-1"]);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && message.contains("a number of 0 or more"), "{message}");
     assert!(refused("file", &["--precision", "fp16", "--keep-f32", "@absent.txt"]).contains("absent.txt"));
     let kept = folder.join("mine.txt").display().to_string();
     fs::write(&kept, "mine").expect("it can be written");

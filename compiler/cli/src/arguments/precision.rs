@@ -31,12 +31,20 @@ pub struct PrecisionArguments {
     #[arg(long, value_name = "FILE.npz|DIR", requires = "precision")]
     calibrate_io: Vec<PathBuf>,
     /// With --precision auto, the largest error of an output that is accepted, over its largest value
-    #[arg(long, value_name = "ERROR", requires = "precision")]
+    #[arg(long, value_name = "ERROR", requires = "precision", value_parser = parse_error, allow_negative_numbers = true)]
     max_error: Option<f64>,
 }
 
 /// The error that auto accepts.
 const MOST_ERROR: f64 = 1e-2;
+
+/// An error over a largest value.
+fn parse_error(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(error) if error >= 0.0 => Ok(error),
+        _ => Err("an error is a number of 0 or more, such as 1e-2".to_owned()),
+    }
+}
 
 impl PrecisionArguments {
     /// Whether a person chooses.
