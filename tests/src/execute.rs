@@ -59,7 +59,6 @@ impl Executable {
         Self { program: compiled.program.clone(), plan, code, weights, machine, units: compiled_code.units }
     }
 
-    /// The instructions.
     pub fn machine_code(&self) -> &MachineCode {
         &self.machine
     }
@@ -69,7 +68,6 @@ impl Executable {
         self.plan.plan.plan()
     }
 
-    /// The cubin.
     pub fn cubin(&self) -> &[u8] {
         &self.code.cubin
     }

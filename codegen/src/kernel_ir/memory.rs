@@ -155,7 +155,6 @@ impl Half {
     /// All, in declaration order.
     pub const ALL: [Self; 2] = [Self::F16, Self::BF16];
 
-    /// The type in memory.
     pub fn memory(self) -> MemoryType {
         match self {
             Self::F16 => MemoryType::F16,

@@ -50,7 +50,6 @@ pub fn variants() -> Vec<Variant> {
     variants
 }
 
-/// The program.
 pub fn program() -> Program {
     let kernels: Arena<_, Function> = variants().into_iter().map(kernel).collect();
     Program { threads: THREADS, entry: Entry::Persistent(persistent::entry(&kernels)), kernels }
@@ -69,7 +68,6 @@ pub fn tables() -> Tables {
     tables
 }
 
-/// Bytes of the arena.
 pub fn arena_bytes() -> usize {
     4 * SUMS * variants().len()
 }

@@ -14,7 +14,7 @@ use crate::storage::Storage;
 /// Most runs in search of what must stay.
 const MOST_RUNS: usize = 200;
 
-/// What bisection finds.
+/// The first tensor of a model in 16 bits that goes wrong, and a list of those to keep in FP32.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Bisection {
     /// The first tensor, in the order of the program, whose error is beyond what is accepted.

@@ -23,7 +23,7 @@ pub struct Candidate {
     pub error: f64,
 }
 
-/// What may be taken.
+/// What decides which precision is taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<'c> {
     /// What predictions are for.
@@ -68,7 +68,7 @@ pub fn fastest(build: &Build, keep: &KeepList, choice: Choice<'_>) -> Result<(Ve
     Ok((candidates, chosen))
 }
 
-/// The outputs for all samples.
+/// The outputs of every sample, one sample behind the other.
 fn outputs(build: &Build, samples: &[Vec<Tensor>]) -> Result<Vec<Tensor>, OpenError> {
     let source = Source::Model(Box::new(build.clone()));
     let found: Result<Vec<Vec<Tensor>>, OpenError> = samples.iter().map(|inputs| run(&source, inputs)).collect();

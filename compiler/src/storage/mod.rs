@@ -15,7 +15,7 @@ pub use keep_list::KeepList;
 /// A precision, or how it is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PrecisionChoice {
-    /// This one.
+    /// The precision that is named.
     Only(Precision),
     /// The fastest one by prediction, of those whose error on samples is small.
     Auto,

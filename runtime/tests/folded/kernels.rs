@@ -41,7 +41,7 @@ pub struct Difference {
 }
 
 impl<'a> Trial<'a> {
-    /// Tries all operations.
+    /// Trials of all operations, compiled a unit after another on all processors.
     pub fn all(operations: &'a [Operation]) -> Vec<Self> {
         let units: Vec<&[Operation]> = operations.chunks(UNIT).collect();
         let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));

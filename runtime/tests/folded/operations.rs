@@ -80,7 +80,6 @@ fn instruction(mnemonic: &str, operands: &[Type], result: Type, opcodes: &'stati
 
 use Type::{Bfloat, Distance, Divisor, Double, Half, Long, LongDistance, LongDivisor, Single, Word};
 
-/// All operations.
 pub fn operations() -> Vec<Operation> {
     [integers(), longs(), singles(), doubles(), comparisons(), to_integers(), to_floats(), halves()]
         .into_iter()

@@ -1,6 +1,5 @@
 //! `warpweave compile`: a model to a bundle.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -9,7 +8,6 @@ use clap::{Args, ValueEnum};
 use warpweave::codegen::print::cuda;
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::graph::pipeline::{Level, PassId, Selection};
-use warpweave::graph::program::precision::{Kept, Precision};
 use warpweave::graph::text::print as graph_text;
 use warpweave::runtime::bundle::{BundleTarget, TrainingRecord};
 use warpweave::runtime::json::{Value, json};
@@ -25,6 +23,7 @@ use warpweave::{
 use warpweave_measure::bench::StepProfile;
 
 use super::device_compile::{COMPILER_MEBIBYTES, ChildProcess};
+use super::kept_text;
 use crate::arguments::import::ImportArguments;
 use crate::arguments::passes::{self as pass_arguments, PassArguments};
 use crate::arguments::precision::PrecisionArguments;
@@ -219,12 +218,12 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let bytes = std::fs::metadata(&bundle).map_err(file_error("read", &bundle))?.len();
     let seconds = start.elapsed().as_secs_f64();
     let path = bundle.display().to_string();
-    let text = summary(&path, bytes, seconds, &records) + &stored_text(storage.precision, &build);
+    let text = summary(&path, bytes, seconds, &records) + &kept_text::text(storage.precision, &build);
     let text = reasons.iter().fold(text, |text, reason| text + "  " + reason + "\n");
     let value = json!({
         "bundle": path, "bytes": bytes, "seconds": seconds, "import_seconds": import.as_secs_f64(),
         "statements": build.model.program.statements.len(), "targets": records,
-        "left_out": left_out, "precision": storage.precision.name(), "kept_in_fp32": kept_record(&build)
+        "left_out": left_out, "precision": storage.precision.name(), "kept_in_fp32": kept_text::record(&build)
     });
     output.result("compile", &value, &text);
     Ok(true)
@@ -233,27 +232,6 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
 /// What a precision is chosen for: a GPU, where one is compiled for.
 fn first_gpu(targets: &[BundleTarget]) -> BundleTarget {
     targets.iter().copied().find(|target| *target != BundleTarget::Host).unwrap_or(BundleTarget::Host)
-}
-
-/// How many tensors stay in FP32 where others are stored in 16 bits, a reason each.
-fn kept_counts(build: &Build) -> BTreeMap<Kept, usize> {
-    let mut counts = BTreeMap::new();
-    build.kept_in_singles().values().for_each(|why| *counts.entry(*why).or_insert(0) += 1);
-    counts
-}
-
-fn kept_record(build: &Build) -> Value {
-    kept_counts(build).into_iter().map(|(why, count)| json!({ "why": why.to_string(), "tensors": count })).collect()
-}
-
-/// A line on what is stored in 16 bits; none where nothing is.
-fn stored_text(precision: Precision, build: &Build) -> String {
-    let Some(storage) = precision.storage() else { return String::new() };
-    let tensors = build.prepared().program.tensors.values();
-    let stored = tensors.filter(|tensor| tensor.ty.element == storage).count();
-    let kept: Vec<String> = kept_counts(build).into_iter().map(|(why, count)| format!("{why} ({count})")).collect();
-    let kept = if kept.is_empty() { String::new() } else { format!("; in FP32 stay {}", kept.join(", ")) };
-    format!("  {stored} tensors are stored in {storage}{kept}\n")
 }
 
 /// Where the bundle goes. A file that is there is replaced only where it is named.

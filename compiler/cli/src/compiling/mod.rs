@@ -9,3 +9,4 @@ pub mod explain_machine_code;
 pub mod explain_partition;
 pub mod explain_rejected;
 pub mod explain_text;
+pub mod kept_text;

@@ -4,7 +4,7 @@
 //! as the generation keeps, and added exactly. The model is MMA-Sim's (PyPI `mmasim` 2.1.1, function `t_fdpa`), which was
 //! compared with devices.
 
-/// A generation of tensor cores.
+/// How a generation of tensor cores adds up products.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TensorCore {
     /// Compute capabilities 8.0 to 8.9: 16 bytes of each factor at once, 24 fraction bits.
@@ -24,7 +24,7 @@ pub enum FactorFormat {
     TensorFloat32,
 }
 
-/// The type of sums.
+/// The type in which a tensor core keeps sums, and how it rounds them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SumFormat {
     /// IEEE 754 binary16, rounded to the nearest value, ties to even.

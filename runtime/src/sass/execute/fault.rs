@@ -110,7 +110,7 @@ pub enum FaultKind {
     /// An instruction that the executor does not know.
     #[error("the instruction is not executed: {reason}")]
     Unknown {
-        /// What of it.
+        /// Which part of the instruction is not known.
         reason: String,
     },
     /// A warp that executes more than a launch may.

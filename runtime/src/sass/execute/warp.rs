@@ -119,7 +119,6 @@ impl Warp {
         self.uniform[register & (UNIFORM_REGISTERS - 1)]
     }
 
-    /// Writes a uniform register.
     pub fn write_uniform(&mut self, register: usize, word: u32) {
         if register < ZERO_UNIFORM {
             self.uniform[register] = word;

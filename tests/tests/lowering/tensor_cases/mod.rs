@@ -39,7 +39,7 @@ use crate::tensor_cases::exact::Order;
 use crate::text::run_text;
 use crate::variants;
 
-/// All cases.
+/// Cases of a full run.
 const CASES: usize = 432;
 /// One in so many is run by default, of all shapes; of these, one in so many as text and as machine code.
 const STRIDE: usize = 25;
@@ -221,7 +221,7 @@ fn case(number: usize) -> Case {
     Case { program, inputs, shape: ContractionShape { split_k, ..shape }, eighths }
 }
 
-/// What factors are.
+/// From which range the elements of factors are drawn.
 #[derive(Clone, Copy)]
 struct Values {
     /// All of one sign: sums grow, and what is truncated adds up.

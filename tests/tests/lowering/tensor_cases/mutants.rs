@@ -17,7 +17,6 @@ const TEXT_STRIDE: usize = 8;
 /// Steps of the reduction from which on every barrier keeps something apart.
 const STEPS: usize = 3;
 
-/// Adds one trial.
 pub fn add(suite: &mut Suite) {
     suite.trial("tensor_mutants", || {
         let wanted = if is_full() { MUTANTS } else { FEWER };

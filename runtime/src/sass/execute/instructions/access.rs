@@ -94,7 +94,6 @@ pub fn places(code: &Code) -> (usize, Vec<Address>) {
     (first, code.operands.iter().filter_map(address).collect())
 }
 
-/// The register of an operand.
 pub fn register(code: &Code, operand: Option<&Operand>) -> Result<usize, CodeError> {
     match operand {
         Some(Operand::Register(Register(number), _)) => Ok(usize::from(*number)),

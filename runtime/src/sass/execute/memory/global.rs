@@ -18,7 +18,6 @@ pub enum Permission {
     ReadOnly,
 }
 
-/// A buffer.
 #[derive(Debug)]
 struct Buffer {
     name: &'static str,
