@@ -63,10 +63,10 @@ pub fn cases() -> Vec<Case> {
 
 #[derive(Clone, Copy)]
 pub struct Shape {
-    heads: usize,
-    rows: usize,
-    depth: usize,
-    keys: usize,
+    pub heads: usize,
+    pub rows: usize,
+    pub depth: usize,
+    pub keys: usize,
 }
 
 impl Shape {
@@ -98,12 +98,12 @@ pub fn attend(sketch: &mut Sketch, shape: Shape, mask: Mask) -> Vec<TensorId> {
     vec![sketch.matmul(weights, value)]
 }
 
-fn scaled(sketch: &mut Sketch, query: TensorId, key: TensorId) -> TensorId {
+pub fn scaled(sketch: &mut Sketch, query: TensorId, key: TensorId) -> TensorId {
     let scores = sketch.matmul(query, key);
     sketch.map(scores, |x| x.binary(BinaryOp::Multiply, Scalar::literal(ElementType::F32, 0.375)))
 }
 
-fn masked(sketch: &mut Sketch, scores: TensorId, shape: Shape, mask: Mask) -> TensorId {
+pub fn masked(sketch: &mut Sketch, scores: TensorId, shape: Shape, mask: Mask) -> TensorId {
     let Shape { heads, rows, keys, .. } = shape;
     match mask {
         Mask::None => scores,

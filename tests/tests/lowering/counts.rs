@@ -188,7 +188,7 @@ fn kinds(kernel: &Kernel) -> Vec<usize> {
                 .map(|method| match method {
                     Method::Thread => 3,
                     Method::Warp => 4,
-                    Method::Blocked { .. } => 5,
+                    Method::Blocked { .. } | Method::Matrices(_) => 5,
                 })
                 .collect();
             kinds.sort_unstable();

@@ -12,6 +12,7 @@ mod samples;
 mod spilling;
 mod storage;
 mod templates;
+mod tensor_attention;
 mod tensor_cases;
 mod text;
 mod variants;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     graphs::add(&mut suite);
     graphs::add_mixed(&mut suite);
     tensor_cases::add(&mut suite);
+    tensor_attention::add(&mut suite);
     weight_stationary::add(&mut suite);
     printed::add(&mut suite);
     suite.scans_at_least(50_000, 50);

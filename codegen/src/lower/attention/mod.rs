@@ -3,17 +3,19 @@
 //! The state of every row, its maximum and its total, is in shared memory, the weighted sums are in registers.
 
 pub(crate) mod law;
+mod weighted_sum;
 pub(crate) mod weights;
 
 use warpweave_graph::online_softmax::Law;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::kernel::Kernel;
-use warpweave_plan::template::attention::phase::{AttentionPhase, phases};
+use warpweave_plan::template::attention::phase::{AttentionPhase, phases, spans};
 use warpweave_plan::template::attention::{Attention, AttentionGeometry};
 use warpweave_plan::template::staged::extents;
+use warpweave_plan::template::staged::matrices::PhaseSpan;
 use warpweave_plan::template::staged::padded::PaddedBody;
 
-use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
+use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
 use crate::kernel_ir::ids::{LocalId, SharedId};
 use crate::kernel_ir::memory::{MemoryType, Width};
 use crate::kernel_ir::statement::{Place, Statement};
@@ -22,7 +24,8 @@ use crate::lower::emitter::{Emitter, StagedArray, binary, less, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::index::Coordinates;
 use crate::lower::scalar::{StageName, number_in_box};
-use crate::lower::staged::blocked::{Placed, Product, Stretch};
+use crate::lower::attention::weighted_sum::WeightedSum;
+use crate::lower::staged::blocked::Stretch;
 use crate::lower::staged::emit_phase;
 use crate::lower::staged::phase::Sink;
 use crate::lower::staged::phase::{Phase, thread_number};
@@ -52,7 +55,6 @@ pub(crate) struct Rows {
 pub(crate) fn emit(emitter: &mut Emitter, original: &Kernel, padded: &PaddedBody) -> Result<(), LowerError> {
     let tile = TileAxes::emit(emitter)?;
     let geometry = AttentionGeometry::of(original).expect("parameters are chosen so that the kernel fits");
-    let body = emitter.body();
     let plan = phases(emitter.kernel(), &geometry);
     let shared = Parts::emit(emitter, &tile, &geometry, padded)?;
     for (position, phase) in plan.iter().enumerate() {
@@ -63,12 +65,8 @@ pub(crate) fn emit(emitter: &mut Emitter, original: &Kernel, padded: &PaddedBody
     }
     shared.clear_rows(emitter)?;
     let contraction = emitter.kernel().contraction().expect("the template sums products");
-    let lead = lead(body, &tile);
-    let step = &geometry.product;
-    let mut product = Product::new(emitter, &lead, contraction, [step.rows, step.columns], step.across);
-    let busy = Busy::emit(emitter, product.blocks())?;
-    let placed = product.place(emitter, busy.number.clone())?;
-    product.clear(emitter)?;
+    let lead = lead(emitter, &tile);
+    let sum = WeightedSum::emit(emitter, &lead, contraction, &geometry)?;
     emitter.push(Statement::BlockBarrier);
 
     let blocks = emitter.operand(geometry.blocks() as i64)?;
@@ -84,19 +82,14 @@ pub(crate) fn emit(emitter: &mut Emitter, original: &Kernel, padded: &PaddedBody
             }
             emitter.push(Statement::BlockBarrier);
         }
-        emitter.when(busy.condition.clone(), |emitter| {
-            shared.update(emitter, &product, &placed, shared.rows.factor, BinaryOp::Multiply)?;
-            product.reduce(emitter, &placed, Some(&shared.keys.stretch()))
-        })?;
+        let factor = |emitter: &mut Emitter, at: &[Expression]| shared.word_of_row(emitter, shared.rows.factor, at);
+        sum.add(emitter, &factor, &shared.keys.stretch())?;
         emitter.push(Statement::BlockBarrier);
         Ok::<(), LowerError>(())
     })?;
     shared.finish_rows(emitter)?;
     emitter.push(Statement::BlockBarrier);
-    emitter.when(busy.condition.clone(), |emitter| {
-        shared.update(emitter, &product, &placed, shared.rows.total, BinaryOp::Divide)?;
-        product.store(emitter, &placed)
-    })
+    sum.finish(emitter, &|emitter: &mut Emitter, at: &[Expression]| shared.word_of_row(emitter, shared.rows.total, at))
 }
 
 /// The keys of the block that is at hand: assigned again for each.
@@ -109,27 +102,6 @@ pub(crate) struct Keys {
 impl Keys {
     fn stretch(self) -> Stretch {
         Stretch { first: self.first.into(), count: self.count.into() }
-    }
-}
-
-/// The threads that have a block of the weighted sums.
-struct Busy {
-    /// The number of the thread's block; threads without one take the last.
-    number: Expression,
-    /// Whether the thread has a block; absent if all have.
-    condition: Option<Expression>,
-}
-
-impl Busy {
-    fn emit(emitter: &mut Emitter, blocks: usize) -> Result<Self, LowerError> {
-        let thread = Expression::Builtin(Builtin::Thread);
-        let last = emitter.operand(blocks as i64 - 1)?;
-        let number = emitter.bind(ScalarType::I32, binary(BinaryOp::Minimum, thread.clone(), last)).into();
-        let condition = match blocks < emitter.threads() {
-            true => Some(less(thread, emitter.operand(blocks as i64)?)),
-            false => None,
-        };
-        Ok(Self { number, condition })
     }
 }
 
@@ -185,9 +157,11 @@ fn allocate(
 }
 
 /// The phase of what leaves the group.
-fn lead<'a>(body: &'a GroupBody, tile: &TileAxes) -> Phase<'a> {
+fn lead<'a>(emitter: &Emitter<'a>, tile: &TileAxes) -> Phase<'a> {
+    let (body, kernel) = (emitter.body(), emitter.kernel());
     let axes = (0..body.tile_rank).map(|axis| main_axis(tile, axis)).collect();
-    Phase { stage: StageName::Main(0), expr: &body.stages[0].expr, axes, sink: Sink::Outputs }
+    let spans = PhaseSpan::of_tile(kernel.tile(), &kernel.grid());
+    Phase { stage: StageName::Main(0), expr: &body.stages[0].expr, axes, spans, sink: Sink::Outputs }
 }
 
 impl<'a> Parts<'a> {
@@ -229,6 +203,7 @@ impl<'a> Parts<'a> {
             stage: StageName::Staged(position),
             expr: &self.body.staged[position].expr,
             axes: self.axes[position].clone(),
+            spans: spans(self.geometry, position, &emitter.kernel().grid()),
             sink: Sink::Shared { array, padding },
         }
     }
@@ -267,28 +242,21 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// Multiplies the weighted sums by a word of their rows, or divides them by it.
-    fn update(
+    /// A word of the row to which a point of the first stage belongs.
+    fn word_of_row(
         &self,
         emitter: &mut Emitter,
-        product: &Product,
-        placed: &Placed,
         words: SharedId,
-        each: BinaryOp,
-    ) -> Result<(), LowerError> {
+        coordinates: &[Expression],
+    ) -> Result<LocalId, LowerError> {
         let rows = self.attention().row_of_lead(self.body);
-        let weights = self.attention().weights;
-        let dimensions: Vec<(Expression, usize)> = self
-            .row_axes()
-            .map(|axis| (self.axes[weights][axis].first.clone(), self.axes[weights][axis].extent))
-            .collect();
-        let of_row = |emitter: &mut Emitter, coordinates: &[Expression]| {
-            let coordinates = Coordinates { axes: coordinates, places: &Default::default() };
-            let expr = &self.body.stages[0].expr;
-            let number = number_in_box(emitter, expr, &rows, dimensions.iter().cloned(), &coordinates)?;
-            Ok(load_word(emitter, words, number))
-        };
-        product.update_rows(emitter, placed, &of_row, each)
+        let axes = &self.axes[self.attention().weights];
+        let dimensions: Vec<(Expression, usize)> =
+            self.row_axes().map(|axis| (axes[axis].first.clone(), axes[axis].extent)).collect();
+        let coordinates = Coordinates { axes: coordinates, places: &Default::default() };
+        let expr = &self.body.stages[0].expr;
+        let number = number_in_box(emitter, expr, &rows, dimensions.into_iter(), &coordinates)?;
+        Ok(load_word(emitter, words, number))
     }
 
     /// The dimensions of the weights beside the keys.

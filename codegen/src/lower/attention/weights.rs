@@ -4,6 +4,7 @@ use warpweave_graph::arena::Id;
 use warpweave_graph::expr::Reducer;
 use warpweave_graph::online_softmax::{Arithmetic, Law};
 use warpweave_plan::template::attention::AttentionGeometry;
+use warpweave_plan::template::staged::phase::ProductStep;
 
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId};
@@ -152,7 +153,7 @@ impl Parts<'_> {
             let total = text.sum(&element(registers.total, row), &power);
             set(emitter, registers.total, row, total);
             let at = self.key(emitter, of, step);
-            emitter.when(self.exists(at), |emitter| {
+            emitter.when(self.is_stored(at), |emitter| {
                 let stride = emitter.operand(stride as i64)?;
                 store_word(emitter, array, add(place.clone(), multiply(at, stride)), power);
                 Ok(())
@@ -169,6 +170,16 @@ impl Parts<'_> {
     fn exists(&self, at: LocalId) -> Option<Expression> {
         let exact = !self.geometry.is_ragged() && self.geometry.block.is_multiple_of(WARP_SIZE as usize);
         (!exact).then(|| less(at, self.keys.count))
+    }
+
+    /// Whether the weight of a key is stored. Tensor cores read whole matrices, in which keys that the block does not have weigh nothing.
+    fn is_stored(&self, at: LocalId) -> Option<Expression> {
+        let block = self.geometry.block;
+        match self.geometry.product {
+            ProductStep::Blocked(_) => self.exists(at),
+            ProductStep::Matrices(_) if block.is_multiple_of(WARP_SIZE as usize) => None,
+            ProductStep::Matrices(_) => Some(less(at, Expression::i32(block as i32))),
+        }
     }
 
     /// Where the weights of a row begin in their box.

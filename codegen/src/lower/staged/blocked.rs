@@ -98,7 +98,7 @@ pub(crate) struct Placed {
 }
 
 /// What gives a value for the coordinates of a row.
-type OfRow<'f> = dyn Fn(&mut Emitter, &[Expression]) -> Result<LocalId, LowerError> + 'f;
+pub(crate) type OfRow<'f> = dyn Fn(&mut Emitter, &[Expression]) -> Result<LocalId, LowerError> + 'f;
 
 /// Emits the phase.
 pub(crate) fn emit(
@@ -218,7 +218,7 @@ impl<'a> Product<'a> {
     }
 }
 
-fn axes_of(phase: &Phase, contraction: &Contraction, class: AxisClass) -> Vec<usize> {
+pub(super) fn axes_of(phase: &Phase, contraction: &Contraction, class: AxisClass) -> Vec<usize> {
     let parallel = phase.expr.parallel().enumerate();
     parallel.filter(|(_, axis)| contraction.class(*axis) == class).map(|(position, _)| position).collect()
 }
@@ -428,19 +428,19 @@ fn fetch_wide(
 }
 
 /// The number of elements of the box from one position along an axis to the next.
-fn stride(phase: &Phase, axis: usize) -> usize {
+pub(super) fn stride(phase: &Phase, axis: usize) -> usize {
     phase.axes[axis + 1..].iter().map(|axis| axis.extent).product()
 }
 
 /// What the batch axes add to the number in the box, whether the elements are to be stored, and whether they are no padding.
 pub(crate) struct Batch {
-    slot: Expression,
-    real: Option<Expression>,
-    exists: Option<Expression>,
+    pub(super) slot: Expression,
+    pub(super) real: Option<Expression>,
+    pub(super) exists: Option<Expression>,
 }
 
 /// Coordinates of the batch axes.
-fn place_batch(
+pub(super) fn place_batch(
     emitter: &mut Emitter,
     phase: &Phase,
     axes: &[usize],

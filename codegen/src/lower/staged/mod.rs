@@ -4,6 +4,7 @@
 //! value's edge are computed at the edge; the padding is stored in their place, or nothing reads them.
 
 pub(crate) mod blocked;
+pub(crate) mod matrices;
 pub(crate) mod phase;
 pub(crate) mod thread;
 pub(crate) mod warp;
@@ -15,6 +16,7 @@ use crate::lower::tile::main_axis;
 use crate::lower::tile::staged_axis;
 use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::staged;
+use warpweave_plan::template::staged::matrices::PhaseSpan;
 use warpweave_plan::template::staged::padded::PaddedBody;
 use warpweave_plan::template::staged::phase::{Method, methods};
 
@@ -41,18 +43,20 @@ pub(crate) fn emit(emitter: &mut Emitter, original: &Kernel, padded: &PaddedBody
         let axes = axes.collect::<Result<Vec<_>, _>>()?;
         let first = axes.iter().map(|axis| axis.first.clone()).collect();
         let stage = StageName::Staged(position);
-        emit_phase(emitter, &Phase { stage, expr, axes, sink: Sink::Shared { array, padding } }, method)?;
+        let (places, sink) = (PhaseSpan::of_box(spans, &grid), Sink::Shared { array, padding });
+        emit_phase(emitter, &Phase { stage, expr, axes, spans: places, sink }, method)?;
         emitter.staged.push(StagedArray { array, first, spans: spans.clone() });
         emitter.push(Statement::BlockBarrier);
     }
     match lead {
-        Method::Blocked { rows, columns, across } if emitter.kernel().contraction().is_some() => {
+        Method::Blocked { .. } | Method::Matrices(_) if emitter.kernel().contraction().is_some() => {
             let axes = (0..body.tile_rank).map(|axis| main_axis(&tile, axis)).collect();
+            let spans = PhaseSpan::of_tile(original.tile(), &grid);
             let expr = &body.stages[0].expr;
-            let phase = Phase { stage: StageName::Main(0), expr, axes, sink: Sink::Outputs };
-            blocked::emit(emitter, &phase, rows, columns, across)
+            let phase = Phase { stage: StageName::Main(0), expr, axes, spans, sink: Sink::Outputs };
+            emit_phase(emitter, &phase, lead)
         }
-        Method::Blocked { .. } | Method::Thread | Method::Warp => emit_points(emitter, &tile),
+        Method::Blocked { .. } | Method::Matrices(_) | Method::Thread | Method::Warp => emit_points(emitter, &tile),
     }
 }
 
@@ -61,6 +65,7 @@ pub(crate) fn emit_phase(emitter: &mut Emitter, phase: &Phase, method: Method) -
         Method::Thread => thread::emit(emitter, phase),
         Method::Warp => warp::emit(emitter, phase),
         Method::Blocked { rows, columns, across } => blocked::emit(emitter, phase, rows, columns, across),
+        Method::Matrices(block) => matrices::emit(emitter, phase, block),
     }
 }
 

@@ -22,6 +22,7 @@ use crate::lower::tile::PhaseAxis;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Literal, TensorExpr};
 use warpweave_plan::template::staged::blocked::WRITTEN_OUT;
+use warpweave_plan::template::staged::matrices::PhaseSpan;
 
 /// One expression on one box.
 pub(crate) struct Phase<'a> {
@@ -29,6 +30,8 @@ pub(crate) struct Phase<'a> {
     pub(crate) expr: &'a TensorExpr,
     /// One entry a parallel axis, in order.
     pub(crate) axes: Vec<PhaseAxis>,
+    /// The same as the plan knows them.
+    pub(crate) spans: Vec<PhaseSpan>,
     pub(crate) sink: Sink,
 }
 

@@ -16,10 +16,10 @@ use warpweave_plan::body::Stage;
 use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::attention::AttentionGeometry;
 use warpweave_plan::template::attention::parameters::KeyBlocks;
-use warpweave_plan::template::attention::phase::{AttentionPhase, phases, reached};
+use warpweave_plan::template::attention::phase::{AttentionPhase, phases, reached, spans};
 use warpweave_plan::template::block::WARP;
-use warpweave_plan::template::staged::extents;
 use warpweave_plan::template::staged::padded::PaddedBody;
+use warpweave_plan::template::staged::phase::{PhasePlace, ProductStep};
 
 /// Instructions of a lane for each key, beside those of the score: what holds, the maximum, the exponential, the store.
 const KEY_INSTRUCTIONS: f64 = 10.0;
@@ -71,8 +71,9 @@ pub(crate) fn attention_phases(kernel: &Kernel, geometry: &AttentionGeometry, ar
     let blocks = geometry.blocks() as f64;
     let grid = kernel.grid();
     let phase = |position: usize| {
-        let extents = extents(&geometry.boxes[position]);
-        phase_cycles(&body.staged[position], &extents, reached(geometry, position, &grid), (geometry.block_size, arch))
+        let (stage, sink) = (&body.staged[position], reached(geometry, position, &grid));
+        let place = PhasePlace { stage, spans: &spans(geometry, position, &grid), boxes: &geometry.boxes, sink };
+        phase_cycles(place, (geometry.block_size, arch))
     };
     let staged = phases(kernel, geometry).into_iter().enumerate().map(|(position, kind)| match kind {
         AttentionPhase::Before(_) => phase(position),
@@ -102,11 +103,21 @@ fn weights_cycles(stage: &Stage, geometry: &AttentionGeometry, arch: &GpuArch) -
 /// Cycles of the weighted sum over all blocks, and of what follows it.
 fn product_cycles(kernel: &Kernel, geometry: &AttentionGeometry, arch: &GpuArch) -> f64 {
     let lead = &kernel.body().stages[0];
-    let step = geometry.product;
-    let elements = step.rows * step.columns;
-    let threads = kernel.tile().iter().product::<usize>().div_ceil(elements).min(geometry.block_size.threads());
-    let busy = (threads.div_ceil(WARP) as f64 / arch.schedulers.value as f64).ceil();
+    let own = PhaseWork::new(lead, arch);
+    let (elements, products) = match &geometry.product {
+        ProductStep::Blocked(step) => {
+            let elements = step.rows * step.columns;
+            let points: usize = kernel.tile().iter().product();
+            let threads = points.div_ceil(elements).min(geometry.block_size.threads());
+            let busy = (threads.div_ceil(WARP) as f64 / arch.schedulers.value as f64).ceil();
+            (elements, own.blocked(*step, busy))
+        }
+        ProductStep::Matrices(step) => {
+            let block = step.product.block;
+            (block.lane_rows() * block.lane_columns(), own.matrices(step))
+        }
+    };
     let rescaling = arch.shared_latency_cycles.value + warps_a_scheduler(geometry, arch) * elements as f64;
     let block = arch.load_latency_cycles.value + rescaling + BARRIER_CYCLES;
-    ENTRY_CYCLES + PhaseWork::new(lead, arch).blocked(step, busy) + geometry.blocks() as f64 * block
+    ENTRY_CYCLES + products + geometry.blocks() as f64 * block
 }

@@ -6,11 +6,12 @@ use warpweave_graph::expr::Index;
 use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP};
 use crate::cost::counts::{KernelCounts, Sampling};
 use crate::template::staged::blocked::BlockSides;
-use crate::template::staged::counts::{PhaseBox, PhaseModel, box_counts, lead_counts, lead_model};
+use crate::template::staged::counts::{PhaseBox, PhaseModel, box_counts, lead_counts, lead_matrices, lead_model};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::attention::AttentionGeometry;
-use warpweave_plan::template::attention::phase::{AttentionPhase, phases};
+use warpweave_plan::template::attention::phase::{AttentionPhase, phases, spans};
+use warpweave_plan::template::staged::phase::ProductStep;
 
 /// Combinations of a value across the lanes of a warp.
 const BUTTERFLY: usize = WARP.ilog2() as usize;
@@ -25,7 +26,7 @@ const OF_TOTAL: usize = 2;
 
 /// What each phase of the kernel does, over all tiles and blocks: staged values in order, then what leaves the group.
 pub(crate) fn counts(kernel: &Kernel, geometry: &AttentionGeometry, sampling: Sampling) -> Vec<KernelCounts> {
-    let body = kernel.body();
+    let (body, grid) = (kernel.body(), kernel.grid());
     let staged = phases(kernel, geometry).into_iter().enumerate().map(|(position, phase)| {
         let stage = &body.staged[position];
         let stream = geometry.attention.streams[position];
@@ -37,7 +38,8 @@ pub(crate) fn counts(kernel: &Kernel, geometry: &AttentionGeometry, sampling: Sa
         };
         match phase {
             AttentionPhase::Before(method) | AttentionPhase::Block(method) => {
-                let model = PhaseModel::new(stage, &geometry.boxes, method, geometry.block_size);
+                let spans = spans(geometry, position, &grid);
+                let model = PhaseModel::new(stage, (&spans, &geometry.boxes), method, geometry.block_size);
                 on_box(&|place| model.counts(place, sampling))
             }
             AttentionPhase::Weights => {
@@ -116,22 +118,29 @@ fn operations(count: usize) -> KernelCounts {
 /// The weighted sums over all blocks, their rescaling, and what follows them.
 fn product(kernel: &Kernel, geometry: &AttentionGeometry, sampling: Sampling) -> KernelCounts {
     let body = kernel.body();
-    let step = &geometry.product;
-    let sides = BlockSides {
-        rows: step.rows,
-        columns: step.columns,
-        across: step.across,
-        block_size: geometry.block_size,
-        again: false,
-    };
-    let model = lead_model(body, &geometry.boxes, sides);
     let row = Address::of_word(&body.stages[0].expr, &row_number(body, geometry));
     // Every block's factors, and at last the totals, each with one operation an element.
     let times = (geometry.blocks() + 1) as f64;
-    let of_row = |lanes: &Lanes| row.wavefronts(lanes, 1) + operations(lanes.count() * step.columns);
-    lead_counts(kernel, sampling, &|place| {
-        model.counts(place, sampling) + model.of_rows(place, sampling, &of_row) * times + totals(geometry)
-    })
+    let of_rows =
+        |columns: usize| move |lanes: &Lanes| row.wavefronts(lanes, 1) + operations(lanes.count() * columns);
+    match &geometry.product {
+        ProductStep::Blocked(step) => {
+            let (rows, columns, across) = (step.rows, step.columns, step.across);
+            let sides = BlockSides { rows, columns, across, block_size: geometry.block_size, again: false };
+            let (model, of_row) = (lead_model(body, &geometry.boxes, sides), of_rows(columns));
+            lead_counts(kernel, sampling, &|place| {
+                model.counts(place, sampling) + model.of_rows(place, sampling, &of_row) * times + totals(geometry)
+            })
+        }
+        ProductStep::Matrices(step) => {
+            let block = step.product.block;
+            let model = lead_matrices(kernel, &geometry.boxes, (block, geometry.walk()));
+            let of_row = of_rows(block.lane_columns());
+            lead_counts(kernel, sampling, &|place| {
+                model.counts(place, sampling) + model.of_rows(place, sampling, &of_row) * times + totals(geometry)
+            })
+        }
+    }
 }
 
 /// The number of the row in the tile to which a point of the first stage belongs, but for a constant.

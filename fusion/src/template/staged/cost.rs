@@ -30,9 +30,12 @@ use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::staged::blocked;
 use warpweave_plan::template::staged::blocked::BlockedStep;
 use warpweave_plan::template::staged::padded::PaddedBody;
-use warpweave_plan::template::staged::phase::{Sink, candidates, reduction_length, runs_across_lanes, sink};
+use warpweave_plan::template::staged::matrices::{MatrixStep, PhaseSpan, WRITTEN_OUT};
+use warpweave_plan::template::staged::phase::{
+    PhasePlace, ProductStep, Sink, candidates, reduction_length, runs_across_lanes, sink,
+};
 use warpweave_plan::template::staged::thread::{ELEMENTS, Taps};
-use warpweave_plan::template::staged::{StagedBox, box_ranges, extents};
+use warpweave_plan::template::staged::{StagedBox, box_ranges};
 
 /// The `count` cheapest kernels of each template before their loads are counted, in order.
 pub fn shortlist(body: &Arc<GroupBody>, count: usize, arch: &GpuArch) -> Vec<Kernel> {
@@ -102,10 +105,16 @@ pub(crate) fn phased_cycles(
 fn phases(padded: &Kernel, boxes: &[StagedBox], arch: &GpuArch) -> Vec<f64> {
     let body = padded.body();
     let (grid, device) = (padded.grid(), (padded.rules().block_size(), arch));
-    let staged = body.staged.iter().zip(boxes);
-    let staged = staged.map(|(stage, spans)| phase_cycles(stage, &extents(spans), sink(spans, &grid), device));
-    let main = body.stages.iter().map(|stage| phase_cycles(stage, padded.tile(), Sink::Outputs, device)).sum();
-    staged.chain([main]).collect()
+    let staged = body.staged.iter().zip(boxes).map(|(stage, spans)| {
+        let sink = sink(spans, &grid);
+        phase_cycles(PhasePlace { stage, spans: &PhaseSpan::of_box(spans, &grid), boxes, sink }, device)
+    });
+    let spans = PhaseSpan::of_tile(padded.tile(), &grid);
+    let main = body.stages.iter().map(|stage| {
+        let (spans, sink) = (&spans[..], Sink::Outputs);
+        phase_cycles(PhasePlace { stage, spans, boxes, sink }, device)
+    });
+    staged.chain([main.sum()]).collect()
 }
 
 /// Cycles in which a tile's operands arrive from the second-level cache.
@@ -149,21 +158,23 @@ pub(crate) fn operand_bytes(kernel: &Kernel, boxes: &[StagedBox], fewest: usize)
 ///
 /// A phase is a sequence of rounds: a thread asks for the operands of a few elements, taps or steps, waits until they are
 /// there, and uses them. Warps of a scheduler overlap: while one waits, the others use theirs.
-pub(crate) fn phase_cycles(
-    stage: &Stage,
-    extents: &[usize],
-    sink: Sink,
-    (block_size, arch): (BlockSize, &GpuArch),
-) -> f64 {
-    let expr = &stage.expr;
+pub(crate) fn phase_cycles(place: PhasePlace<'_>, (block_size, arch): (BlockSize, &GpuArch)) -> f64 {
+    let PhasePlace { stage, sink, .. } = place;
+    let (expr, extents) = (&stage.expr, &place.extents()[..]);
     let points: usize = extents.iter().product();
     let warps =
         |points: usize| (points.min(block_size.threads()).div_ceil(WARP) as f64 / arch.schedulers.value as f64).ceil();
     let own = PhaseWork::new(stage, arch);
-    let steps = match blocked::step(expr, extents, sink.across(), block_size) {
-        Some(step) => {
+    let steps = match place.product(block_size) {
+        Some(ProductStep::Blocked(step)) => {
             let blocks = points.div_ceil(step.rows * step.columns);
-            own.blocked(step, warps(blocks)) + step.trips as f64 * own.finished(step, warps(blocks), arch)
+            let finished = own.finished([step.rows, step.columns], warps(blocks), arch);
+            own.blocked(step, warps(blocks)) + step.trips as f64 * finished
+        }
+        Some(ProductStep::Matrices(step)) => {
+            let (block, warps) = (step.product.block, (step.warps as f64 / arch.schedulers.value as f64).ceil());
+            let finished = own.finished([block.lane_rows(), block.lane_columns()], warps, arch);
+            own.matrices(&step) + step.trips as f64 * finished
         }
         None if runs_across_lanes(expr, extents, sink, block_size) => {
             let trips = points.div_ceil(block_size.warps()) as f64;
@@ -302,6 +313,15 @@ impl<'s> PhaseWork<'s> {
         step.trips as f64 * length / steps * (issued + waits)
     }
 
+    /// The products of all blocks of warps: the loads of some steps are waited for together, then their products are summed.
+    pub(crate) fn matrices(&self, step: &MatrixStep) -> f64 {
+        let expr = &self.stage.expr;
+        let inner = expr.reduced().last().map_or(1, |axis| expr.axes[axis].extent);
+        let length = reduction_length(expr) as f64;
+        let waits = length / inner as f64 * inner.div_ceil(WRITTEN_OUT) as f64;
+        step.trips as f64 * (waits * self.latency + length * step.cycles)
+    }
+
     /// Elements of both factors that a step fetches of memory; `None` where some are not fetched ahead.
     fn fetched_ahead(&self, step: BlockedStep) -> Option<[usize; 2]> {
         let contraction = Contraction::of_expression(&self.stage.expr)?;
@@ -314,12 +334,12 @@ impl<'s> PhaseWork<'s> {
 
     /// What follows the products of a block, a row after another. What differs from column to column is loaded behind the store
     /// of the column before.
-    fn finished(&self, step: BlockedStep, warps: f64, arch: &GpuArch) -> f64 {
+    fn finished(&self, [rows, columns]: [usize; 2], warps: f64, arch: &GpuArch) -> f64 {
         let epilogue = self.stage.expr.epilogue.as_ref();
         let each = warps.max(DEPENDENT_CYCLES);
         let issued = STORE_INSTRUCTIONS * each + epilogue.map_or(each, |epilogue| self.issued(epilogue, warps));
-        let turns = epilogue.map_or(0, |epilogue| if self.reads_columns(epilogue) { step.columns } else { 1 });
-        step.rows as f64 * (turns as f64 * arch.load_latency_cycles.value + step.columns as f64 * issued)
+        let turns = epilogue.map_or(0, |epilogue| if self.reads_columns(epilogue) { columns } else { 1 });
+        rows as f64 * (turns as f64 * arch.load_latency_cycles.value + columns as f64 * issued)
     }
 
     /// Whether a scalar reads other places of memory along the innermost axis of what is computed.

@@ -9,10 +9,12 @@ use crate::cost::counts::{KernelCounts, Sampling};
 use crate::template::pointwise::counts as pointwise;
 use crate::template::pointwise::counts::StageModel;
 use crate::template::staged::blocked::{BlockSides, BlockedModel};
+use crate::template::staged::matrices::MatrixModel;
 use warpweave_plan::body::{GroupBody, Stage};
 use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::block::BlockSize;
 use warpweave_plan::template::staged::padded::PaddedBody;
+use warpweave_plan::template::staged::matrices::{PhaseSpan, Walk, WarpBlock};
 use warpweave_plan::template::staged::phase::{Method, methods};
 use warpweave_plan::template::staged::{StagedBox, extents};
 
@@ -27,7 +29,8 @@ pub fn phase_counts(kernel: &Kernel, sampling: Sampling) -> Vec<KernelCounts> {
     let body = kernel.body();
     let staged = methods.into_iter().enumerate();
     let staged = staged.map(|(position, method)| {
-        let model = PhaseModel::new(&body.staged[position], boxes, method, kernel.rules().block_size());
+        let spans = PhaseSpan::of_box(&boxes[position], &kernel.grid());
+        let model = PhaseModel::new(&body.staged[position], (&spans, boxes), method, kernel.rules().block_size());
         box_counts(kernel, &boxes[position], &body.staged[position], sampling, &|place| model.counts(place, sampling))
     });
     let main = main_counts(kernel, boxes, lead, sampling);
@@ -61,7 +64,11 @@ fn main_counts(kernel: &Kernel, boxes: &[StagedBox], method: Method, sampling: S
             let model = lead_model(kernel.body(), boxes, BlockSides { rows, columns, across, block_size, again: true });
             lead_counts(kernel, sampling, &|place| model.counts(place, sampling))
         }
-        Method::Blocked { .. } | Method::Thread | Method::Warp => {
+        Method::Matrices(block) if kernel.contraction().is_some() => {
+            let model = lead_matrices(kernel, boxes, (block, Walk::whole(&kernel.body().stages[0].expr)));
+            lead_counts(kernel, sampling, &|place| model.counts(place, sampling))
+        }
+        Method::Blocked { .. } | Method::Matrices(_) | Method::Thread | Method::Warp => {
             let per_thread = kernel.tile().iter().product::<usize>().div_ceil(block_size.threads());
             pointwise::counts(kernel, boxes, per_thread, sampling)
         }
@@ -70,8 +77,21 @@ fn main_counts(kernel: &Kernel, boxes: &[StagedBox], method: Method, sampling: S
 
 /// The first stage by blocks a thread, with what follows it.
 pub(crate) fn lead_model<'b>(body: &'b GroupBody, boxes: &[StagedBox], sides: BlockSides) -> BlockedModel<'b> {
-    let after = (0..body.stages.len()).map(|at| finish(&body.stages[at], boxes, Address::of_output(body, at)));
-    BlockedModel::new(&body.stages[0], boxes, sides, after.collect())
+    BlockedModel::new(&body.stages[0], boxes, sides, finishes(body, boxes))
+}
+
+/// The first stage by blocks a warp, with what follows it.
+pub(crate) fn lead_matrices<'b>(
+    kernel: &'b Kernel,
+    boxes: &[StagedBox],
+    way: (WarpBlock, Walk),
+) -> MatrixModel<'b> {
+    let spans = PhaseSpan::of_tile(kernel.tile(), &kernel.grid());
+    MatrixModel::new(&kernel.body().stages[0], (&spans, boxes), way, finishes(kernel.body(), boxes))
+}
+
+fn finishes(body: &GroupBody, boxes: &[StagedBox]) -> Vec<(Evaluation, Option<Address>)> {
+    (0..body.stages.len()).map(|at| finish(&body.stages[at], boxes, Address::of_output(body, at))).collect()
 }
 
 /// What is done on the box of what leaves the group, over all tiles.
@@ -168,10 +188,16 @@ pub(crate) enum PhaseModel<'b> {
     Thread(&'b Stage, StageModel),
     Warp(WarpModel<'b>),
     Blocked(Box<BlockedModel<'b>>),
+    Matrices(Box<MatrixModel<'b>>),
 }
 
 impl<'b> PhaseModel<'b> {
-    pub(crate) fn new(stage: &'b Stage, boxes: &[StagedBox], method: Method, block_size: BlockSize) -> Self {
+    pub(crate) fn new(
+        stage: &'b Stage,
+        (spans, boxes): (&[PhaseSpan], &[StagedBox]),
+        method: Method,
+        block_size: BlockSize,
+    ) -> Self {
         match method {
             Method::Thread => Self::Thread(stage, StageModel::new(stage, boxes, None)),
             Method::Warp => Self::Warp(WarpModel::new(stage, boxes, block_size)),
@@ -179,6 +205,11 @@ impl<'b> PhaseModel<'b> {
                 let after = finish(stage, boxes, None);
                 let sides = BlockSides { rows, columns, across, block_size, again: true };
                 Self::Blocked(Box::new(BlockedModel::new(stage, boxes, sides, vec![after])))
+            }
+            Method::Matrices(block) => {
+                let (after, walk) = (finish(stage, boxes, None), Walk::whole(&stage.expr));
+                let model = MatrixModel::new(stage, (spans, boxes), (block, walk), vec![after]);
+                Self::Matrices(Box::new(model))
             }
         }
     }
@@ -188,6 +219,7 @@ impl<'b> PhaseModel<'b> {
             Self::Thread(stage, model) => threads(stage, model, place, sampling),
             Self::Warp(model) => model.counts(place, sampling),
             Self::Blocked(model) => model.counts(place, sampling),
+            Self::Matrices(model) => model.counts(place, sampling),
         }
     }
 }

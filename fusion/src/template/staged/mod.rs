@@ -3,3 +3,4 @@
 pub mod blocked;
 pub mod cost;
 pub mod counts;
+pub mod matrices;

@@ -19,7 +19,7 @@ const MATRIX: usize = 8;
 
 /// Which of a thread's sums is that of a row and a column of its tile; see
 /// [`warpweave_plan::template::contraction::unit::mma::sum`].
-pub(super) fn sum(row: Expression, column: Expression, columns: usize) -> Expression {
+pub(crate) fn sum(row: Expression, column: Expression, columns: usize) -> Expression {
     let product =
         add(scaled(quotient(row.clone(), LANE_ROWS), columns / LANE_COLUMNS), quotient(column.clone(), LANE_COLUMNS));
     let register = add(scaled(remainder(row, LANE_ROWS), LANE_COLUMNS), remainder(column, LANE_COLUMNS));

@@ -1,6 +1,6 @@
 //! The products of one step, from shared memory to the accumulators: a file a compute unit.
 
-mod mma;
+pub(crate) mod mma;
 mod simt;
 
 use warpweave_plan::template::block::WARP;

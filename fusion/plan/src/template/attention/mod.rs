@@ -22,8 +22,8 @@ use crate::template::Template;
 use crate::template::block::BlockSize;
 use crate::template::contraction::Contraction;
 use crate::template::contraction::tile_load::plain_read;
-use crate::template::staged::blocked::{BlockedStep, one_trip};
-use crate::template::staged::phase::tiles;
+use crate::template::staged::matrices::{PhaseSpan, Walk};
+use crate::template::staged::phase::{PhasePlace, ProductStep, Sink, tiles};
 use crate::template::staged::{STAGED_BYTES, StagedBox, StagedSpan, box_bytes};
 
 /// Keys of a block.
@@ -163,8 +163,8 @@ pub struct AttentionGeometry {
     pub block_size: BlockSize,
     /// The box of every staged value: of one block where it is computed block by block.
     pub boxes: Vec<StagedBox>,
-    /// The block of the weighted sum that each thread keeps.
-    pub product: BlockedStep,
+    /// The block of the weighted sum that each thread, or each warp, keeps.
+    pub product: ProductStep,
     /// Bytes of shared memory: the boxes, and of every row its maximum, its total and the factor of its sums, which are of the
     /// type that sums accumulate in.
     pub bytes: usize,
@@ -186,11 +186,18 @@ impl AttentionGeometry {
             }
         }
         let block_size = kernel.rules().block_size();
-        let product = one_trip(&kernel.body().stages[0].expr, kernel.tile(), block_size)?;
+        let spans = PhaseSpan::of_tile(kernel.tile(), &kernel.grid());
+        let lead = PhasePlace { stage: &kernel.body().stages[0], spans: &spans, boxes: &boxes, sink: Sink::Outputs };
+        let product = lead.kept_product(walk(attention.keys, block), block_size)?;
         let mut geometry = Self { attention: attention.clone(), block, block_size, boxes, product, bytes: 0 };
         geometry.bytes = geometry.shared_bytes(kernel.body());
         let possible = block > 0 && block <= KEYS[KEYS.len() - 1];
         (possible && geometry.bytes <= STAGED_BYTES).then_some(geometry)
+    }
+
+    /// How the weighted sum walks the keys.
+    pub fn walk(&self) -> Walk {
+        walk(self.attention.keys, self.block)
     }
 
     /// Blocks of keys.
@@ -230,10 +237,17 @@ impl AttentionGeometry {
     }
 }
 
+/// A walk along keys block by block.
+fn walk(keys: usize, block: usize) -> Walk {
+    Walk { steps: block, is_ragged: !keys.is_multiple_of(block.max(1)) }
+}
+
 /// The kernels of the template for a body, with their geometry.
 pub fn fitting(body: &Arc<GroupBody>) -> Vec<(Kernel, AttentionGeometry)> {
     let Some(attention) = Attention::of(body) else { return Vec::new() };
-    let blocks = KEYS.into_iter().filter(|block| *block < attention.keys);
+    // Of blocks that hold all keys the smallest alone.
+    let holds_all = KEYS.into_iter().find(|block| *block >= attention.keys);
+    let blocks = KEYS.into_iter().filter(move |block| *block < attention.keys || Some(*block) == holds_all);
     let params = blocks.flat_map(|keys| {
         tiles(body)
             .into_iter()

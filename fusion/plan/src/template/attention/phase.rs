@@ -2,8 +2,8 @@
 
 use crate::kernel::Kernel;
 use crate::template::attention::AttentionGeometry;
-use crate::template::staged::extents;
-use crate::template::staged::phase::{Method, Sink, method, sink};
+use crate::template::staged::matrices::PhaseSpan;
+use crate::template::staged::phase::{Method, PhasePlace, Sink, method, sink};
 
 /// What is done for a staged value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,9 +23,9 @@ pub fn phases(kernel: &Kernel, geometry: &AttentionGeometry) -> Vec<AttentionPha
     let grid = kernel.grid();
     let attention = &geometry.attention;
     let phase = |position: usize| {
-        let spans = &geometry.boxes[position];
-        let sink = || reached(geometry, position, &grid);
-        let method = || method(&kernel.body().staged[position].expr, &extents(spans), sink(), geometry.block_size);
+        let spans = spans(geometry, position, &grid);
+        let (stage, sink) = (&kernel.body().staged[position], reached(geometry, position, &grid));
+        let method = || method(PhasePlace { stage, spans: &spans, boxes: &geometry.boxes, sink }, geometry.block_size);
         match attention.streams[position] {
             Some(_) if position == attention.weights => AttentionPhase::Weights,
             Some(_) => AttentionPhase::Block(method()),
@@ -34,6 +34,15 @@ pub fn phases(kernel: &Kernel, geometry: &AttentionGeometry) -> Vec<AttentionPha
         }
     };
     (0..kernel.body().staged.len()).map(phase).collect()
+}
+
+/// The box of a phase; blocks of keys begin at multiples of their length.
+pub fn spans(geometry: &AttentionGeometry, position: usize, grid: &[usize]) -> Vec<PhaseSpan> {
+    let mut spans = PhaseSpan::of_box(&geometry.boxes[position], grid);
+    if let Some(keys) = geometry.attention.streams[position] {
+        spans[keys] = PhaseSpan { is_windowed: geometry.is_ragged(), ..PhaseSpan::of_stretch(geometry.block) };
+    }
+    spans
 }
 
 /// Where the values of a phase lie: the last block may reach beyond the keys.

@@ -7,6 +7,7 @@
 //! [`crate::template::staged::padded`]) or not meant.
 
 pub mod blocked;
+pub mod matrices;
 pub mod padded;
 pub mod phase;
 pub mod rules;

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use warpweave_graph::expr::{AxisId, TensorExpr};
 
-use crate::body::GroupBody;
+use crate::body::{GroupBody, Stage};
 use crate::kernel::{Kernel, ScheduleParams};
 use crate::template::Template;
 use crate::template::block::{BlockSize, WARP};
 use crate::template::staged::blocked;
-use crate::template::staged::blocked::Across;
-use crate::template::staged::{STAGED_BYTES, StagedBox, StagedSpan, bytes, extents};
+use crate::template::staged::blocked::{Across, BlockedStep};
+use crate::template::staged::matrices::{MatrixPhase, MatrixStep, PhaseSpan, Walk, WarpBlock};
+use crate::template::staged::{STAGED_BYTES, StagedBox, StagedSpan, bytes};
 
 /// Points of a tile of the staged template.
 const STAGED_POINTS: std::ops::Range<usize> = 64..16_385;
@@ -57,6 +58,74 @@ pub enum Method {
         /// How threads lie.
         across: Across,
     },
+    /// A warp computes a block of a sum of products of halves on tensor cores.
+    Matrices(WarpBlock),
+}
+
+/// How a sum of products is computed, and what that takes.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ProductStep {
+    /// A block a thread.
+    Blocked(BlockedStep),
+    /// A block a warp, on tensor cores.
+    Matrices(MatrixStep),
+}
+
+impl ProductStep {
+    /// The method.
+    pub fn method(&self) -> Method {
+        match self {
+            Self::Blocked(step) => Method::Blocked { rows: step.rows, columns: step.columns, across: step.across },
+            Self::Matrices(step) => Method::Matrices(step.product.block),
+        }
+    }
+
+    /// The cheaper of both.
+    fn cheaper(blocked: Option<BlockedStep>, matrices: Option<MatrixStep>) -> Option<Self> {
+        let cheaper = |step: &MatrixStep| blocked.is_none_or(|other| step.total() < other.trips as f64 * other.cycles);
+        match matrices.filter(cheaper) {
+            Some(step) => Some(Self::Matrices(step)),
+            None => blocked.map(Self::Blocked),
+        }
+    }
+}
+
+/// A phase: what it computes, on which box, and where its values go.
+#[derive(Clone, Copy)]
+pub struct PhasePlace<'p> {
+    /// What is computed.
+    pub stage: &'p Stage,
+    /// Its box, a span a parallel axis.
+    pub spans: &'p [PhaseSpan],
+    /// The boxes of staged values.
+    pub boxes: &'p [StagedBox],
+    /// Where its values go.
+    pub sink: Sink,
+}
+
+impl PhasePlace<'_> {
+    /// The extents of its box.
+    pub fn extents(&self) -> Vec<usize> {
+        self.spans.iter().map(|span| span.extent).collect()
+    }
+
+    /// The cheapest way to sum products, if the phase does so for more than one element.
+    pub fn product(&self, block_size: BlockSize) -> Option<ProductStep> {
+        let expr = &self.stage.expr;
+        let blocked = blocked::step(expr, &self.extents(), self.sink.across(), block_size);
+        ProductStep::cheaper(blocked, self.matrices(Walk::whole(expr)).cheapest(block_size))
+    }
+
+    /// The cheapest of those under which each thread, or each warp, keeps one block of sums while the reduction is walked in
+    /// stretches.
+    pub fn kept_product(&self, walk: Walk, block_size: BlockSize) -> Option<ProductStep> {
+        let blocked = blocked::one_trip(&self.stage.expr, &self.extents(), block_size);
+        ProductStep::cheaper(blocked, self.matrices(walk).cheapest_kept(block_size))
+    }
+
+    fn matrices(&self, walk: Walk) -> MatrixPhase<'_> {
+        MatrixPhase { stage: self.stage, spans: self.spans, boxes: self.boxes, walk }
+    }
 }
 
 /// Where a phase's values go.
@@ -80,11 +149,11 @@ impl Sink {
     }
 }
 
-/// The method of a phase in which a block computes an expression on a box with one extent a parallel axis.
-pub fn method(expr: &TensorExpr, extents: &[usize], sink: Sink, block_size: BlockSize) -> Method {
-    match blocked::step(expr, extents, sink.across(), block_size) {
-        Some(step) => Method::Blocked { rows: step.rows, columns: step.columns, across: step.across },
-        None if runs_across_lanes(expr, extents, sink, block_size) => Method::Warp,
+/// The method of a phase.
+pub fn method(place: PhasePlace<'_>, block_size: BlockSize) -> Method {
+    match place.product(block_size) {
+        Some(step) => step.method(),
+        None if runs_across_lanes(&place.stage.expr, &place.extents(), place.sink, block_size) => Method::Warp,
         None => Method::Thread,
     }
 }
@@ -102,12 +171,13 @@ pub fn runs_across_lanes(expr: &TensorExpr, extents: &[usize], sink: Sink, block
 /// what leaves the group.
 pub fn methods(padded: &Kernel, boxes: &[StagedBox]) -> (Vec<Method>, Method) {
     let (body, grid, block_size) = (padded.body(), padded.grid(), padded.rules().block_size());
-    let staged = body
-        .staged
-        .iter()
-        .zip(boxes)
-        .map(|(stage, spans)| method(&stage.expr, &extents(spans), sink(spans, &grid), block_size));
-    (staged.collect(), method(&body.stages[0].expr, padded.tile(), Sink::Outputs, block_size))
+    let staged = body.staged.iter().zip(boxes).map(|(stage, spans)| {
+        let sink = sink(spans, &grid);
+        method(PhasePlace { stage, spans: &PhaseSpan::of_box(spans, &grid), boxes, sink }, block_size)
+    });
+    let spans = PhaseSpan::of_tile(padded.tile(), &grid);
+    let lead = PhasePlace { stage: &body.stages[0], spans: &spans, boxes, sink: Sink::Outputs };
+    (staged.collect(), method(lead, block_size))
 }
 
 /// Where a staged value's phase writes.

@@ -1,0 +1,100 @@
+//! The weighted sum that threads, or warps, keep from block to block of keys.
+
+use warpweave_plan::template::attention::AttentionGeometry;
+use warpweave_plan::template::contraction::Contraction;
+use warpweave_plan::template::staged::phase::ProductStep;
+
+use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
+use crate::lower::emitter::{Emitter, binary, less};
+use crate::lower::error::LowerError;
+use crate::lower::staged::blocked::{self, OfRow, Product, Stretch};
+use crate::lower::staged::matrices::{self, WarpProduct, warp_number};
+use crate::lower::staged::phase::Phase;
+
+/// How the sum is computed.
+enum Method<'a> {
+    /// A block a thread.
+    Blocked(Product<'a>, blocked::Placed),
+    /// A block a warp.
+    Matrices(WarpProduct<'a>, matrices::Placed),
+}
+
+/// The sums of the threads, or warps, that have a block.
+pub(super) struct WeightedSum<'a> {
+    method: Method<'a>,
+    /// Whether the thread, or its warp, has a block; absent if all have. Those without take the last and store nothing.
+    busy: Option<Expression>,
+}
+
+impl<'a> WeightedSum<'a> {
+    /// The sums, set to 0.
+    pub(super) fn emit(
+        emitter: &mut Emitter,
+        phase: &'a Phase<'a>,
+        contraction: &'a Contraction,
+        geometry: &AttentionGeometry,
+    ) -> Result<Self, LowerError> {
+        match &geometry.product {
+            ProductStep::Blocked(step) => {
+                let mut product = Product::new(emitter, phase, contraction, [step.rows, step.columns], step.across);
+                let worker = (Expression::Builtin(Builtin::Thread), emitter.threads());
+                let (number, busy) = numbered(emitter, worker, product.blocks())?;
+                let placed = product.place(emitter, number)?;
+                product.clear(emitter)?;
+                Ok(Self { method: Method::Blocked(product, placed), busy })
+            }
+            ProductStep::Matrices(step) => {
+                let mut product = WarpProduct::new(emitter, phase, step.product.block, geometry.walk());
+                let worker = (warp_number(emitter).into(), emitter.warps());
+                let (number, busy) = numbered(emitter, worker, product.blocks())?;
+                let placed = product.place(emitter, number)?;
+                product.clear(emitter)?;
+                Ok(Self { method: Method::Matrices(product, placed), busy })
+            }
+        }
+    }
+
+    /// Rescales the sums by what `of_row` gives and adds the products of a block of keys.
+    pub(super) fn add(&self, emitter: &mut Emitter, of_row: &OfRow, stretch: &Stretch) -> Result<(), LowerError> {
+        emitter.when(self.busy.clone(), |emitter| {
+            self.update(emitter, of_row, BinaryOp::Multiply)?;
+            match &self.method {
+                Method::Blocked(product, placed) => product.reduce(emitter, placed, Some(stretch)),
+                Method::Matrices(product, placed) => product.reduce(emitter, placed, Some(stretch)),
+            }
+        })
+    }
+
+    /// Divides the sums by what `of_row` gives and stores them.
+    pub(super) fn finish(&self, emitter: &mut Emitter, of_row: &OfRow) -> Result<(), LowerError> {
+        emitter.when(self.busy.clone(), |emitter| {
+            self.update(emitter, of_row, BinaryOp::Divide)?;
+            match &self.method {
+                Method::Blocked(product, placed) => product.store(emitter, placed),
+                Method::Matrices(product, placed) => product.store(emitter, placed),
+            }
+        })
+    }
+
+    fn update(&self, emitter: &mut Emitter, of_row: &OfRow, each: BinaryOp) -> Result<(), LowerError> {
+        match &self.method {
+            Method::Blocked(product, placed) => product.update_rows(emitter, placed, of_row, each),
+            Method::Matrices(product, placed) => product.update_rows(emitter, placed, of_row, each),
+        }
+    }
+}
+
+/// The block of a worker, of so many workers, and whether it has one of its own; absent if all have.
+fn numbered(
+    emitter: &mut Emitter,
+    (worker, workers): (Expression, usize),
+    blocks: usize,
+) -> Result<(Expression, Option<Expression>), LowerError> {
+    let last = emitter.operand(blocks as i64 - 1)?;
+    let number = emitter.bind(ScalarType::I32, binary(BinaryOp::Minimum, worker.clone(), last)).into();
+    let busy = match blocks < workers {
+        true => Some(less(worker, emitter.operand(blocks as i64)?)),
+        false => None,
+    };
+    Ok((number, busy))
+}

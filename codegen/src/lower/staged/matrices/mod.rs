@@ -1,0 +1,474 @@
+//! A phase that is a sum of products of halves on tensor cores, a block of rows and columns a warp.
+//!
+//! The loads of some steps stand before their products. Rows and columns beyond the box repeat its last ones and are not stored;
+//! steps beyond the reduction are zeros.
+
+mod factor;
+
+use warpweave_graph::arena::Id;
+use warpweave_graph::expr::{AxisId, Index, Read};
+use warpweave_plan::body::StageSource;
+use warpweave_plan::template::block::WARP;
+use warpweave_plan::template::contraction::unit::mma::LANE_COLUMNS;
+use warpweave_plan::template::contraction::{AxisClass, Contraction};
+use warpweave_plan::template::staged::matrices::{
+    MATRIX, MatrixPhase, MatrixProduct, MatrixSide, Walk, WRITTEN_OUT, WarpBlock,
+};
+
+use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
+use crate::kernel_ir::ids::{ArrayId, LocalId};
+use crate::kernel_ir::memory::Half;
+use crate::kernel_ir::statement::{Place, Statement};
+use crate::lower::arithmetic::{quotient, remainder, scaled, set};
+use crate::lower::contraction::unit::mma;
+use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
+use crate::lower::error::LowerError;
+use crate::lower::staged::blocked::{Batch, OfRow, Stretch, axes_of, place_batch, stride};
+use crate::lower::staged::matrices::factor::Factor;
+use crate::lower::staged::phase::{Phase, all, reduce_axes};
+use crate::lower::tile::{Bounds, PhaseAxis, decode_box};
+
+/// A sum of products whose warps have blocks.
+pub(crate) struct WarpProduct<'a> {
+    phase: &'a Phase<'a>,
+    product: MatrixProduct,
+    walk: Walk,
+    half: Half,
+    batch: Vec<usize>,
+    /// Blocks: of all batches, down and along.
+    blocks: [usize; 3],
+    lane: Lane,
+    factors: [Factor; 2],
+    /// The rows and the columns that the lane holds sums of.
+    sums: [Elements; 2],
+    accumulators: ArrayId,
+}
+
+/// A lane's place in its warp.
+pub(crate) struct Lane {
+    number: LocalId,
+    /// Which of eight rows, or columns, it loads.
+    of_eight: LocalId,
+    /// Which of the four lanes it is that hold parts of one row.
+    quad: LocalId,
+}
+
+impl Lane {
+    fn emit(emitter: &mut Emitter) -> Self {
+        let thread = Expression::Builtin(Builtin::Thread);
+        let mut bind = |value: Expression| emitter.bind(ScalarType::I32, value);
+        let number = bind(remainder(thread, WARP));
+        Self { number, of_eight: bind(quotient(number, WARP / MATRIX)), quad: bind(remainder(number, WARP / MATRIX)) }
+    }
+}
+
+/// Some rows, or columns, of a block: an element of each array one.
+pub(crate) struct Elements {
+    /// Positions among the phase's axes.
+    axes: Vec<usize>,
+    count: usize,
+    /// Coordinates, an array an axis.
+    coordinates: Vec<ArrayId>,
+    /// What they add to the number in the box.
+    slots: ArrayId,
+    /// Whether they are to be stored; absent if all are.
+    real: Option<ArrayId>,
+    /// Whether they are no padding; absent if all are none.
+    exists: Option<ArrayId>,
+}
+
+/// A block of a warp.
+pub(crate) struct Placed {
+    coordinates: Vec<Expression>,
+    batch: Batch,
+}
+
+/// Emits the phase.
+pub(crate) fn emit(emitter: &mut Emitter, phase: &Phase, block: WarpBlock) -> Result<(), LowerError> {
+    let mut product = WarpProduct::new(emitter, phase, block, Walk::whole(phase.expr));
+    let (blocks, warps) = (product.blocks(), emitter.warps());
+    let trips = emitter.operand(blocks.div_ceil(warps) as i64)?;
+    let limit = emitter.operand(blocks as i64)?;
+    let warp = warp_number(emitter);
+    emitter.repeat(trips, false, |emitter, trip| {
+        let first = multiply(trip, Expression::i32(warps as i32));
+        let number = emitter.bind(ScalarType::I32, add(first, warp));
+        emitter.when(Some(less(number, limit)), |emitter| {
+            let placed = product.place(emitter, number.into())?;
+            product.clear(emitter)?;
+            product.reduce(emitter, &placed, None)?;
+            product.store(emitter, &placed)
+        })
+    })
+}
+
+/// The number of the thread's warp in its block.
+pub(crate) fn warp_number(emitter: &mut Emitter) -> LocalId {
+    let shift = Expression::i32(WARP.ilog2() as i32);
+    let warp = binary(BinaryOp::ShiftRight, Expression::Builtin(Builtin::Thread), shift);
+    emitter.bind(ScalarType::I32, warp)
+}
+
+impl<'a> WarpProduct<'a> {
+    /// What warps with these blocks compute of a phase for which they were chosen.
+    pub(crate) fn new(emitter: &mut Emitter, phase: &'a Phase<'a>, block: WarpBlock, walk: Walk) -> Self {
+        let stage = phase.stage.of(emitter.body());
+        let contraction = Contraction::of_expression(phase.expr).expect("only contractions are multiplied");
+        let boxes: Vec<_> = emitter.staged.iter().map(|staged| staged.spans.clone()).collect();
+        let plan = MatrixPhase { stage, spans: &phase.spans, boxes: &boxes, walk };
+        let product = plan.product(block, &|read: &Read| element_of(emitter, phase, read));
+        let product = product.expect("blocks are chosen for what tensor cores can multiply");
+        let storage = emitter.memory_type(contraction.storage).ok();
+        let half = Half::ALL.into_iter().find(|half| Some(half.memory()) == storage);
+        let batch = axes_of(phase, &contraction, AxisClass::Batch);
+        let extents = |axes: &[usize]| axes.iter().map(|&axis| phase.axes[axis].extent).product::<usize>();
+        let blocks = [
+            extents(&batch),
+            extents(&product.sides[0].axes).div_ceil(block.rows()),
+            extents(&product.sides[1].axes).div_ceil(block.columns()),
+        ];
+        let lane = Lane::emit(emitter);
+        let trip = WRITTEN_OUT / product.order.steps();
+        let factors = [0, 1].map(|at| Factor::new(emitter, &product.sides[at], product.order, trip));
+        let counts = [block.lane_rows(), block.lane_columns()];
+        let sums = [0, 1].map(|at| Elements::new(emitter, &product.sides[at], counts[at]));
+        let accumulators = emitter.array(ScalarType::F32, counts[0] * counts[1]);
+        Self {
+            phase,
+            walk,
+            half: half.expect("tensor cores multiply what is stored in 16 bits"),
+            batch,
+            blocks,
+            lane,
+            factors,
+            sums,
+            accumulators,
+            product,
+        }
+    }
+
+    /// The number of blocks that cover the box.
+    pub(crate) fn blocks(&self) -> usize {
+        self.blocks.iter().product()
+    }
+
+    /// The block of this number.
+    pub(crate) fn place(&mut self, emitter: &mut Emitter, number: Expression) -> Result<Placed, LowerError> {
+        let phase = self.phase;
+        let parts = decode_box(emitter, &self.blocks, number)?;
+        let [of_batch, row, column] = parts.try_into().expect("a position a part");
+        let block = self.product.block;
+        let first = [scaled(row, block.rows()), scaled(column, block.columns())];
+        let first = first.map(|first| emitter.bind(ScalarType::I32, first));
+        let mut coordinates = vec![Expression::i32(0); phase.expr.axes.len()];
+        let batches: Vec<usize> = self.batch.iter().map(|&axis| phase.axes[axis].extent).collect();
+        let batch = place_batch(emitter, phase, &self.batch, &batches, of_batch, &mut coordinates)?;
+        for (at, first) in first.into_iter().enumerate() {
+            let (side, lane) = (&self.product.sides[at], &self.lane);
+            let partial = !self.length(at).is_multiple_of([block.rows(), block.columns()][at]);
+            self.factors[at].place(emitter, phase, (lane, first), partial)?;
+            self.sums[at].place(emitter, phase, (partial, 1), |number| {
+                let of_eight = [lane.of_eight.into(), add(scaled(lane.quad.into(), LANE_COLUMNS), remainder(number, LANE_COLUMNS))];
+                let group = [number.into(), quotient(number, LANE_COLUMNS)];
+                let [of_eight, group] = [of_eight, group].map(|both: [Expression; 2]| both[at].clone());
+                add(first, loaded(side, of_eight, group))
+            })?;
+        }
+        Ok(Placed { coordinates, batch })
+    }
+
+    /// Rows, or columns, of the box.
+    fn length(&self, at: usize) -> usize {
+        self.product.sides[at].axes.iter().map(|&axis| self.phase.axes[axis].extent).product()
+    }
+
+    /// Sets the sums to 0.
+    pub(crate) fn clear(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
+        let count = self.sums[0].count * self.sums[1].count;
+        emitter.repeat(Expression::i32(count as i32), true, |emitter, at| {
+            emitter.push(set(self.accumulators, at.into(), Expression::f32(0.0)));
+            Ok(())
+        })
+    }
+
+    /// Adds the products along the reduction, or along a stretch of its innermost axis.
+    pub(crate) fn reduce(
+        &self,
+        emitter: &mut Emitter,
+        placed: &Placed,
+        stretch: Option<&Stretch>,
+    ) -> Result<(), LowerError> {
+        let axes: Vec<AxisId> = self.phase.expr.reduced().collect();
+        let (&inner, outer) = axes.split_last().expect("a contraction reduces");
+        let limit = match (stretch, self.walk.has_tail(self.product.order)) {
+            (_, false) => None,
+            (Some(stretch), true) => Some(stretch.count.clone()),
+            (None, true) => Some(emitter.operand(self.walk.steps as i64)?),
+        };
+        let first = stretch.map(|stretch| stretch.first.clone());
+        reduce_axes(emitter, self.phase.expr, outer, &placed.coordinates, &mut |emitter, coordinates| {
+            let walk = StepsOf { coordinates, inner, first: first.clone(), limit: limit.clone(), steps: self.walk.steps };
+            self.walk(emitter, &walk)
+        })
+    }
+
+    /// The steps of the innermost axis, those of a trip together.
+    fn walk(&self, emitter: &mut Emitter, walk: &StepsOf) -> Result<(), LowerError> {
+        let together = self.product.order.steps();
+        let (chunks, of_trip) = (self.walk.steps.div_ceil(together), WRITTEN_OUT / together);
+        let (trips, rest) = (chunks / of_trip, chunks % of_trip);
+        if trips > 1 {
+            let count = emitter.operand(trips as i64)?;
+            emitter.repeat(count, false, |emitter, trip| {
+                let first = emitter.bind(ScalarType::I32, scaled(trip.into(), WRITTEN_OUT));
+                self.trip(emitter, walk, first.into(), of_trip)
+            })?;
+        } else if trips == 1 {
+            self.trip(emitter, walk, Expression::i32(0), of_trip)?;
+        }
+        if rest == 0 {
+            return Ok(());
+        }
+        self.trip(emitter, walk, Expression::i32((trips * WRITTEN_OUT) as i32), rest)
+    }
+
+    /// Loads `chunks` times what is taken together, from the step `first` on, and multiplies it.
+    fn trip(&self, emitter: &mut Emitter, walk: &StepsOf, first: Expression, chunks: usize) -> Result<(), LowerError> {
+        let chunks = Expression::i32(chunks as i32);
+        let together = self.product.order.steps();
+        emitter.repeat(chunks.clone(), true, |emitter, chunk| {
+            let first = emitter.bind(ScalarType::I32, add(first, scaled(chunk.into(), together)));
+            self.factors.iter().try_for_each(|factor| {
+                factor.load(emitter, self.phase, (&self.lane, walk), (chunk, first))
+            })
+        })?;
+        emitter.repeat(chunks, true, |emitter, chunk| {
+            self.factors.iter().for_each(|factor| factor.arrange(emitter, chunk));
+            let block = self.product.block;
+            for product in 0..self.product.order.products() {
+                emitter.repeat(Expression::i32(block.down as i32), true, |emitter, down| {
+                    emitter.repeat(Expression::i32(block.along as i32), true, |emitter, along| {
+                        self.multiply(emitter, (chunk, product), (down, along));
+                        Ok::<(), LowerError>(())
+                    })
+                })?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Adds a product to its sums.
+    fn multiply(
+        &self,
+        emitter: &mut Emitter,
+        (chunk, product): (LocalId, usize),
+        (down, along): (LocalId, LocalId),
+    ) {
+        let [left, right] = &self.factors;
+        let down_group = |half: i32| add(scaled(down.into(), 2), Expression::i32(half));
+        let left_words = (0..2).flat_map(|word| [0, 1].map(|half| left.word(chunk, down_group(half), 2 * product + word)));
+        let right_words = (0..2).map(|word| right.word(chunk, along.into(), 2 * product + word));
+        let number = add(scaled(down.into(), self.product.block.along), along);
+        let first = scaled(number, 2 * LANE_COLUMNS);
+        let sum = |at: i32| Expression::Element(self.accumulators, Box::new(add(first.clone(), Expression::i32(at))));
+        emitter.push(Statement::MultiplyMatrices {
+            place: Place::Element(self.accumulators, first.clone()),
+            factors: self.half,
+            left: left_words.collect(),
+            right: right_words.collect(),
+            sums: (0..4).map(sum).collect(),
+        });
+    }
+
+    /// The number of the sum of a row and a column of the lane.
+    fn sum(&self, row: LocalId, column: LocalId) -> Expression {
+        mma::sum(row.into(), column.into(), self.sums[1].count)
+    }
+
+    /// Replaces every sum by what `each` makes of it and of a value that `of_row` gives for the coordinates of its row.
+    pub(crate) fn update_rows(
+        &self,
+        emitter: &mut Emitter,
+        placed: &Placed,
+        of_row: &OfRow,
+        each: BinaryOp,
+    ) -> Result<(), LowerError> {
+        let [rows, columns] = &self.sums;
+        emitter.repeat(Expression::i32(rows.count as i32), true, |emitter, row| {
+            let mut coordinates = placed.coordinates.clone();
+            rows.set(self.phase, row, &mut coordinates);
+            let value = of_row(emitter, &coordinates)?;
+            emitter.repeat(Expression::i32(columns.count as i32), true, |emitter, column| {
+                let at = self.sum(row, column);
+                let old = Expression::Element(self.accumulators, Box::new(at.clone()));
+                emitter.push(set(self.accumulators, at, binary(each, old, value)));
+                Ok(())
+            })
+        })
+    }
+
+    /// Stores the elements that exist.
+    pub(crate) fn store(&self, emitter: &mut Emitter, placed: &Placed) -> Result<(), LowerError> {
+        let [rows, columns] = &self.sums;
+        let of = |array: Option<ArrayId>, at: LocalId| array.map(|array| Expression::Element(array, Box::new(at.into())));
+        let batch = &placed.batch;
+        emitter.repeat(Expression::i32(rows.count as i32), true, |emitter, row| {
+            emitter.when(all([batch.real.clone(), of(rows.real, row)]), |emitter| {
+                emitter.repeat(Expression::i32(columns.count as i32), true, |emitter, column| {
+                    emitter.when(of(columns.real, column), |emitter| {
+                        let mut coordinates = placed.coordinates.clone();
+                        rows.set(self.phase, row, &mut coordinates);
+                        columns.set(self.phase, column, &mut coordinates);
+                        let slot = add(batch.slot.clone(), add(rows.slot(row), columns.slot(column)));
+                        let reduced = Expression::Element(self.accumulators, Box::new(self.sum(row, column)));
+                        let exists = all([batch.exists.clone(), of(rows.exists, row), of(columns.exists, column)]);
+                        self.phase.store(emitter, coordinates, slot, reduced, exists)
+                    })
+                })
+            })
+        })
+    }
+}
+
+/// The steps of the innermost axis at one place of the others.
+pub(crate) struct StepsOf<'w> {
+    coordinates: &'w [Expression],
+    inner: AxisId,
+    /// The first, where it is not 0.
+    first: Option<Expression>,
+    /// How many there are, where what is taken together may reach beyond them.
+    limit: Option<Expression>,
+    /// How many there are at most.
+    steps: usize,
+}
+
+impl StepsOf<'_> {
+    /// The coordinates of a step.
+    fn at(&self, emitter: &mut Emitter, step: Expression) -> Vec<Expression> {
+        let mut coordinates = self.coordinates.to_vec();
+        let step = self.first.iter().fold(step, |step, first| add(first.clone(), step));
+        coordinates[self.inner.index()] = emitter.bind(ScalarType::I32, step).into();
+        coordinates
+    }
+
+    /// Whether a step is one of them; absent if it always is.
+    fn reaches(&self, step: Expression) -> Option<Expression> {
+        self.limit.clone().map(|limit| less(step, limit))
+    }
+}
+
+/// [`MatrixSide::loaded`].
+fn loaded(side: &MatrixSide, of_eight: Expression, group: Expression) -> Expression {
+    match side.are_neighbours() {
+        true => add(scaled(of_eight, side.groups), group),
+        false => add(scaled(group, MATRIX), of_eight),
+    }
+}
+
+/// The element of its space that a read of an operand finds.
+fn element_of(emitter: &Emitter, phase: &Phase, read: &Read) -> Index {
+    let body = emitter.body();
+    let StageSource::Operand(operand) = phase.stage.of(body).sources[read.operand] else {
+        unreachable!("only operands lie in memory")
+    };
+    let tensor = body.operands[operand];
+    let layout = &emitter.memory.tensors[tensor].layout;
+    let (_, first) = emitter.place(tensor);
+    Index::linear(&read.index, &layout.strides, layout.offset).plus(first)
+}
+
+impl Elements {
+    fn new(emitter: &mut Emitter, side: &MatrixSide, count: usize) -> Self {
+        Self {
+            coordinates: side.axes.iter().map(|_| emitter.array(ScalarType::I32, count)).collect(),
+            axes: side.axes.clone(),
+            count,
+            slots: emitter.array(ScalarType::I32, count),
+            real: None,
+            exists: None,
+        }
+    }
+
+    /// Finds their coordinates. `number` gives the number in the box of each, or the first of `run` neighbours; `partial` says whether
+    /// some may lie beyond the box.
+    fn place(
+        &mut self,
+        emitter: &mut Emitter,
+        phase: &Phase,
+        (partial, run): (bool, usize),
+        number: impl FnOnce(LocalId) -> Expression,
+    ) -> Result<(), LowerError> {
+        let extents: Vec<usize> = self.axes.iter().map(|&axis| phase.axes[axis].extent).collect();
+        let length: usize = extents.iter().product();
+        let (mut real, mut exists) = (None, None);
+        emitter.repeat(Expression::i32(self.count as i32), true, |emitter, at| {
+            let number = number(at);
+            let number = emitter.bind(ScalarType::I32, number);
+            let (mut kept, mut found) = (None, None);
+            let mut inside = Expression::Local(number);
+            if partial {
+                let limit = emitter.operand(length as i64)?;
+                let last = emitter.operand((length - run.min(length)) as i64)?;
+                kept = Some(less(number, limit));
+                inside = emitter.bind(ScalarType::I32, binary(BinaryOp::Minimum, number, last)).into();
+            }
+            let mut slot = Expression::i32(0);
+            let positions = decode_box(emitter, &extents, inside)?;
+            for ((&axis, &array), position) in self.axes.iter().zip(&self.coordinates).zip(positions) {
+                let stride = emitter.operand(stride(phase, axis) as i64)?;
+                slot = add(slot, multiply(position.clone(), stride));
+                let is_run = Some(axis) == self.axes.iter().copied().rfind(|&axis| phase.axes[axis].extent > 1);
+                let run = if is_run { run } else { 1 };
+                let (value, kept_here, found_here) = coordinate(emitter, &phase.axes[axis], position, run);
+                emitter.push(set(array, at.into(), value));
+                kept = both(kept, kept_here);
+                found = both(found, found_here);
+            }
+            emitter.push(set(self.slots, at.into(), slot));
+            for (condition, array) in [(kept, &mut real), (found, &mut exists)] {
+                if let Some(condition) = condition {
+                    let conditions = emitter.array(ScalarType::Bool, self.count);
+                    emitter.push(set(conditions, at.into(), condition));
+                    *array = Some(conditions);
+                }
+            }
+            Ok::<(), LowerError>(())
+        })?;
+        (self.real, self.exists) = (real, exists);
+        Ok(())
+    }
+
+    /// Sets the coordinates of one.
+    fn set(&self, phase: &Phase, at: LocalId, coordinates: &mut [Expression]) {
+        let parallel = phase.parallel();
+        for (&axis, &array) in self.axes.iter().zip(&self.coordinates) {
+            coordinates[parallel[axis]] = Expression::Element(array, Box::new(at.into()));
+        }
+    }
+
+    fn slot(&self, at: LocalId) -> Expression {
+        Expression::Element(self.slots, Box::new(at.into()))
+    }
+}
+
+/// The coordinate of a position, or of the first of `run` neighbours, at the edge where it lies beyond it; whether it is to be stored,
+/// and whether it is no padding.
+fn coordinate(
+    emitter: &mut Emitter,
+    axis: &PhaseAxis,
+    position: Expression,
+    run: usize,
+) -> (Expression, Option<Expression>, Option<Expression>) {
+    match &axis.bounds {
+        Bounds::Ragged(limit) if run > 1 => {
+            let plain = emitter.bind(ScalarType::I32, add(axis.first.clone(), position));
+            let last = binary(BinaryOp::Subtract, limit.clone(), Expression::i32(run as i32));
+            let value = emitter.bind(ScalarType::I32, binary(BinaryOp::Minimum, plain, last));
+            (value.into(), Some(less(plain, limit.clone())), None)
+        }
+        _ => {
+            let found = axis.coordinate(emitter, position);
+            (found.value, found.kept, found.exists)
+        }
+    }
+}
