@@ -9,7 +9,7 @@ use warpweave_graph::expr::{Index, IndirectIndex, Read, ReadId, Scalar, TensorEx
 use warpweave_graph::text::reader::Word;
 use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::template::staged::blocked::is_wide;
-use warpweave_plan::template::staged::{extents, is_wide_in_box};
+use warpweave_plan::template::staged::is_wide_in_box;
 
 use crate::kernel_ir::expression::{BinaryOp, Constant, Expression, ScalarType, UnaryOp};
 use crate::kernel_ir::ids::{ArrayId, LocalId};
@@ -361,9 +361,8 @@ impl<'p> Point<'p> {
         staged: usize,
     ) -> Result<Expression, LowerError> {
         let StagedArray { first, spans, .. } = &emitter.staged[staged];
-        let (first, extents) = (first.clone(), extents(spans));
-        let dimensions = first.into_iter().zip(extents);
-        number_in_box(emitter, expr, &read.index, dimensions, &self.coordinates())
+        let dimensions: Vec<_> = first.iter().cloned().zip(spans.iter().map(|span| span.pitch)).collect();
+        number_in_box(emitter, expr, &read.index, dimensions.into_iter(), &self.coordinates())
     }
 
     /// The value of an index at this point.
@@ -407,7 +406,7 @@ fn logistic_argument<'s>(expr: &TensorExpr, scalar: &'s Scalar) -> Option<&'s Sc
     scalar.logistic_argument().filter(|_| expr.element_of(scalar).is_single())
 }
 
-/// The number in a box, whose dimensions have these first coordinates and extents, of the element at an index.
+/// The number in a box, whose dimensions have these first coordinates and room for so many, of the element at an index.
 pub(crate) fn number_in_box(
     emitter: &mut Emitter,
     expr: &TensorExpr,

@@ -11,7 +11,7 @@ use warpweave_plan::body::GroupBody;
 use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::attention::phase::{AttentionPhase, phases, spans};
 use warpweave_plan::template::attention::{Attention, AttentionGeometry};
-use warpweave_plan::template::staged::extents;
+use warpweave_plan::template::staged::elements;
 use warpweave_plan::template::staged::matrices::PhaseSpan;
 use warpweave_plan::template::staged::padded::PaddedBody;
 
@@ -147,7 +147,7 @@ fn allocate(
             _ if position == geometry.attention.total => rows.total,
             _ => {
                 let memory = emitter.memory_type(emitter.body().staged[position].expr.element)?;
-                emitter.shared(memory, extents(spans).iter().product())
+                emitter.shared(memory, elements(spans))
             }
         };
         let first = axes.iter().map(|axis| axis.first.clone()).collect();
@@ -232,12 +232,12 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// Finishes the totals.
+    /// Finishes the totals: each becomes what the sums of its row are multiplied by.
     fn finish_rows(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
         self.each_row(emitter, |emitter, row| {
             let [maximum, total] = [self.rows.maximum, self.rows.total].map(|array| load_word(emitter, array, row));
             let total = Law::finished(&mut Text(emitter), &total.into(), &maximum.into());
-            store_word(emitter, self.rows.total, row, total);
+            store_word(emitter, self.rows.total, row, binary(BinaryOp::Divide, Expression::f32(1.0), total));
             Ok(())
         })
     }

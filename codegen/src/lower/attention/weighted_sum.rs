@@ -57,7 +57,7 @@ impl<'a> WeightedSum<'a> {
     /// Rescales the sums by what `of_row` gives and adds the products of a block of keys.
     pub(super) fn add(&self, emitter: &mut Emitter, of_row: &OfRow, stretch: &Stretch) -> Result<(), LowerError> {
         emitter.when(self.busy.clone(), |emitter| {
-            self.update(emitter, of_row, BinaryOp::Multiply)?;
+            self.rescale(emitter, of_row)?;
             match &self.method {
                 Method::Blocked(product, placed) => product.reduce(emitter, placed, Some(stretch)),
                 Method::Matrices(product, placed) => product.reduce(emitter, placed, Some(stretch)),
@@ -65,10 +65,10 @@ impl<'a> WeightedSum<'a> {
         })
     }
 
-    /// Divides the sums by what `of_row` gives and stores them.
+    /// Rescales the sums by what `of_row` gives and stores them.
     pub(super) fn finish(&self, emitter: &mut Emitter, of_row: &OfRow) -> Result<(), LowerError> {
         emitter.when(self.busy.clone(), |emitter| {
-            self.update(emitter, of_row, BinaryOp::Divide)?;
+            self.rescale(emitter, of_row)?;
             match &self.method {
                 Method::Blocked(product, placed) => product.store(emitter, placed),
                 Method::Matrices(product, placed) => product.store(emitter, placed),
@@ -76,10 +76,10 @@ impl<'a> WeightedSum<'a> {
         })
     }
 
-    fn update(&self, emitter: &mut Emitter, of_row: &OfRow, each: BinaryOp) -> Result<(), LowerError> {
+    fn rescale(&self, emitter: &mut Emitter, of_row: &OfRow) -> Result<(), LowerError> {
         match &self.method {
-            Method::Blocked(product, placed) => product.update_rows(emitter, placed, of_row, each),
-            Method::Matrices(product, placed) => product.update_rows(emitter, placed, of_row, each),
+            Method::Blocked(product, placed) => product.rescale_rows(emitter, placed, of_row),
+            Method::Matrices(product, placed) => product.rescale_rows(emitter, placed, of_row),
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Scores of a block of keys into weights: a warp a row, some side by side, and the state of the rows brought up to date.
 
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::Reducer;
+use warpweave_graph::expr::{ReadId, Reducer};
 use warpweave_graph::online_softmax::{Arithmetic, Law};
-use warpweave_plan::template::attention::AttentionGeometry;
+use warpweave_plan::body::StageSource;
+use warpweave_plan::template::attention::{Attention, AttentionGeometry};
 use warpweave_plan::template::staged::phase::ProductStep;
+use warpweave_plan::template::staged::{StagedBox, StagedSpan};
 
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId};
@@ -116,6 +118,7 @@ impl Parts<'_> {
         }
         set(emitter, registers.maximum, row, Expression::f32(f32::NEG_INFINITY));
         set(emitter, registers.total, row, Expression::f32(0.0));
+        let alike = self.boxes_alike();
         registers.each_key(emitter, row, |emitter, step, score| {
             set(emitter, registers.scores, score.clone(), Expression::f32(f32::NEG_INFINITY));
             let at = self.key(emitter, of, step);
@@ -124,6 +127,12 @@ impl Parts<'_> {
                 let key = add(self.keys.first, at);
                 coordinates[attention.softmax.axis.index()] = emitter.bind(ScalarType::I32, key).into();
                 let mut point = Point::of(StageName::Staged(attention.weights), coordinates, &[]);
+                for &(read, staged) in &alike {
+                    let pitch = emitter.operand(row_pitch(&self.geometry.boxes[staged]) as i64)?;
+                    let index = add(multiply(number, pitch), at);
+                    let loaded = load_word(emitter, emitter.staged[staged].array, index);
+                    point.known_read(read, loaded);
+                }
                 let value = point.emit(emitter, &attention.softmax.score)?;
                 set(emitter, registers.scores, score.clone(), value);
                 Ok::<(), LowerError>(())
@@ -185,12 +194,16 @@ impl Parts<'_> {
     /// Where the weights of a row begin in their box.
     fn place_of_row(&self, emitter: &mut Emitter, number: LocalId) -> Result<Expression, LowerError> {
         let spans = &self.geometry.boxes[self.attention().weights];
+        if self.are_rows(spans) {
+            let pitch = emitter.operand(row_pitch(spans) as i64)?;
+            return Ok(emitter.bind(ScalarType::I32, multiply(number, pitch)).into());
+        }
         let axes: Vec<usize> = self.row_axes().collect();
         let boxed: Vec<usize> = axes.iter().map(|&axis| spans[axis].extent).collect();
         let positions = decode_box(emitter, &boxed, number.into())?;
         let mut place: Option<Expression> = None;
         for (&axis, position) in axes.iter().zip(positions).filter(|(axis, _)| spans[**axis].extent > 1) {
-            let stride = emitter.operand(spans[axis + 1..].iter().map(|span| span.extent).product::<usize>() as i64)?;
+            let stride = emitter.operand(spans[axis + 1..].iter().map(|span| span.pitch).product::<usize>() as i64)?;
             let moved = multiply(position, stride);
             place = Some(place.map_or(moved.clone(), |sum| add(sum, moved)));
         }
@@ -198,12 +211,43 @@ impl Parts<'_> {
         Ok(emitter.bind(ScalarType::I32, place).into())
     }
 
+    /// Whether the rows of the weights' box lie one behind the other, each with its keys.
+    fn are_rows(&self, spans: &StagedBox) -> bool {
+        self.attention().streams[self.attention().weights] == Some(spans.len() - 1)
+    }
+
+    /// The reads of staged values by the score that find element by element what lies in the weights' box at the same place: neither
+    /// has to be decoded.
+    fn boxes_alike(&self) -> Vec<(ReadId, usize)> {
+        let Attention { weights, softmax, .. } = self.attention();
+        let stage = &self.body.staged[*weights];
+        let own = &self.geometry.boxes[*weights];
+        let same = |(own, other): (&StagedSpan, &StagedSpan)| {
+            (&own.steps, own.first, own.extent) == (&other.steps, other.first, other.extent)
+        };
+        let alike = |id: ReadId| {
+            let read = &stage.expr.reads[id];
+            let StageSource::Staged(staged) = stage.sources[read.operand] else { return None };
+            let other = self.geometry.boxes.get(staged).filter(|other| other.len() == own.len())?;
+            let state = [self.attention().maximum, self.attention().total].contains(&staged);
+            let plain = read.guard.is_always()
+                && stage.expr.parallel().zip(&read.index).all(|(axis, index)| index.as_axis() == Some(axis));
+            (!state && plain && self.are_rows(own) && own.iter().zip(other).all(same)).then_some((id, staged))
+        };
+        stage.expr.reads_of(&softmax.score).into_iter().filter_map(alike).collect()
+    }
+
     /// Weights from one key to the next in their box.
     fn stride_of_keys(&self) -> usize {
         let weights = self.attention().weights;
         let dimension = self.attention().streams[weights].expect("weights are computed block by block");
-        self.geometry.boxes[weights][dimension + 1..].iter().map(|span| span.extent).product()
+        self.geometry.boxes[weights][dimension + 1..].iter().map(|span| span.pitch).product()
     }
+}
+
+/// Elements from one row of a box to the next.
+fn row_pitch(spans: &StagedBox) -> usize {
+    spans.last().map_or(1, |keys| keys.pitch)
 }
 
 /// The registers in which a warp turns scores into weights, an element a row that it has side by side.

@@ -190,13 +190,12 @@ impl<'a> Product<'a> {
         reduce(emitter, self.phase, sides, &placed.coordinates, self.accumulators, stretch)
     }
 
-    /// Replaces every sum by what `each` makes of it and of a value that `of_row` gives for the coordinates of its row.
-    pub(crate) fn update_rows(
+    /// Multiplies every sum by what `of_row` gives for the coordinates of its row.
+    pub(crate) fn rescale_rows(
         &self,
         emitter: &mut Emitter,
         placed: &Placed,
         of_row: &OfRow,
-        each: BinaryOp,
     ) -> Result<(), LowerError> {
         emitter.repeat(Expression::i32(self.row.per_thread as i32), true, |emitter, row| {
             let mut coordinates = placed.coordinates.clone();
@@ -205,7 +204,7 @@ impl<'a> Product<'a> {
             emitter.repeat(Expression::i32(self.column.per_thread as i32), true, |emitter, column| {
                 let at = accumulator_number(&self.column, row, column);
                 let old = Expression::Element(self.accumulators, Box::new(at.clone()));
-                emitter.push(set(self.accumulators, at, binary(each, old, value)));
+                emitter.push(set(self.accumulators, at, multiply(old, value)));
                 Ok(())
             })
         })

@@ -8,7 +8,7 @@ use crate::cost::counts::KernelCounts;
 use crate::cost::counts::operations::float_operations;
 use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::shared_memory::{SharedWidth, lanes_together};
-use warpweave_plan::template::staged::{StagedBox, extents, slot};
+use warpweave_plan::template::staged::{StagedBox, slot, strides};
 
 /// Lanes of a warp.
 pub(crate) const WARP: usize = 32;
@@ -150,11 +150,7 @@ impl Address {
     /// Where a staged value is read, relative to where its box starts in the first tile of the grid: which elements share a word
     /// depends on it.
     fn of_staged(expr: &TensorExpr, read: &Read, spans: &StagedBox) -> Self {
-        let extents = extents(spans);
-        let start = (0..spans.len()).filter(|&at| extents[at] > 1).map(|at| {
-            let stride: usize = extents[at + 1..].iter().product();
-            spans[at].first * stride as i64
-        });
+        let start = spans.iter().zip(strides(spans)).map(|(span, stride)| span.first * stride as i64);
         Self::at(expr, read, &slot(read, spans).plus(-start.sum::<i64>()))
     }
 

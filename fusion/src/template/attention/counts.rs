@@ -22,7 +22,7 @@ const OF_ROW: usize = 2 * BUTTERFLY + 4;
 /// Operations of a row's first lane for its new total.
 const OF_FIRST_LANE: usize = 2;
 /// Operations of a thread that finishes the total of a row.
-const OF_TOTAL: usize = 2;
+const OF_TOTAL: usize = 3;
 
 /// What each phase of the kernel does, over all tiles and blocks: staged values in order, then what leaves the group.
 pub(crate) fn counts(kernel: &Kernel, geometry: &AttentionGeometry, sampling: Sampling) -> Vec<KernelCounts> {

@@ -142,12 +142,19 @@ impl<'b> MatrixModel<'b> {
         let inner = self.reduction.last().map_or(1, |reduced| reduced.1);
         let mut lanes = Lanes::new(self.stage.expr.axes.len());
         let mut counts = KernelCounts::default();
+        let is_matrix = matches!(side.path, FactorPath::Matrices { .. });
+        let last_step = inner - if side.path == (FactorPath::Matrices { transposed: false }) { MATRIX } else { 1 };
+        let run = side.run();
+        let along = side.axes.iter().rfind(|axis| placed.place.extents[**axis] > 1);
+        let along = along.and_then(|axis| self.stage.expr.parallel().nth(*axis));
         let mut load = |width: usize, share: f64, of_lane: &dyn Fn(usize) -> Option<(usize, usize)>| {
             lanes.place(|lane, point| {
                 let Some((step, element)) = of_lane(lane) else { return false };
-                set(&self.reduction, walk + step.min(inner - 1), point);
+                set(&self.reduction, walk + step.min(last_step), point);
                 self.place(placed, (at, element), point);
-                step < inner
+                // Runs beyond an edge are the last one.
+                along.iter().for_each(|axis| point[axis.index()] -= point[axis.index()] % run as i64);
+                is_matrix || step < inner
             });
             let mut of_load = self.factors[at].loads(&lanes, width);
             of_load.global_loads *= share;
@@ -215,7 +222,6 @@ impl<'b> MatrixModel<'b> {
         let side: &MatrixSide = &self.product.sides[at];
         let (number, length) = (placed.first[at] + element, placed.place.points(&side.axes));
         let real = placed.place.place(&side.axes, number.min(length - 1), point) && number < length;
-        placed.place.place(&self.batch, placed.batch, point);
-        real
+        placed.place.place(&self.batch, placed.batch, point) && real
     }
 }

@@ -1,7 +1,6 @@
 //! What a lane holds of one factor: from memory, or from boxes of staged values, to words of two halves.
 
 use warpweave_plan::body::StageSource;
-use warpweave_plan::template::staged::extents;
 use warpweave_plan::template::staged::matrices::{FactorPath, MATRIX, MatrixSide, StepOrder};
 
 use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
@@ -57,11 +56,6 @@ impl Factor {
         partial: bool,
     ) -> Result<(), LowerError> {
         let side = &self.side;
-        let run = match side.path {
-            FactorPath::Steps | FactorPath::Matrices { transposed: false } => 1,
-            FactorPath::Elements(width) => width,
-            FactorPath::Matrices { transposed: true } => MATRIX,
-        };
         let number = |at: LocalId| match side.path {
             FactorPath::Steps | FactorPath::Elements(_) => loaded(side, lane.of_eight.into(), at.into()),
             FactorPath::Matrices { transposed } => {
@@ -72,7 +66,7 @@ impl Factor {
         };
         // Loads of a single group name rows of a second that does not exist.
         let partial = partial || matches!(side.path, FactorPath::Matrices { .. }) && side.groups == 1;
-        self.elements.place(emitter, phase, (partial, run), |at| add(first, number(at)))
+        self.elements.place(emitter, phase, (partial, side.run()), |at| add(first, number(at)))
     }
 
     /// A word of a group, of the steps of a chunk.
@@ -211,7 +205,8 @@ impl Factor {
         let mut coordinates = walk.at(emitter, step);
         self.elements.set(phase, at, &mut coordinates);
         let StagedArray { array, first: origin, spans } = &emitter.staged[staged];
-        let (array, dimensions) = (*array, origin.iter().cloned().zip(extents(spans)).collect::<Vec<_>>());
+        let (array, room) = (*array, spans.iter().map(|span| span.pitch));
+        let dimensions: Vec<_> = origin.iter().cloned().zip(room).collect();
         let coordinates = Coordinates { axes: &coordinates, places: &Default::default() };
         let index = number_in_box(emitter, phase.expr, &read.index, dimensions.into_iter(), &coordinates)?;
         let matrices = if self.side.groups == 1 { Matrices::Two } else { Matrices::Four };

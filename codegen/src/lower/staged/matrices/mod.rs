@@ -285,13 +285,12 @@ impl<'a> WarpProduct<'a> {
         mma::sum(row.into(), column.into(), self.sums[1].count)
     }
 
-    /// Replaces every sum by what `each` makes of it and of a value that `of_row` gives for the coordinates of its row.
-    pub(crate) fn update_rows(
+    /// Multiplies every sum by what `of_row` gives for the coordinates of its row.
+    pub(crate) fn rescale_rows(
         &self,
         emitter: &mut Emitter,
         placed: &Placed,
         of_row: &OfRow,
-        each: BinaryOp,
     ) -> Result<(), LowerError> {
         let [rows, columns] = &self.sums;
         emitter.repeat(Expression::i32(rows.count as i32), true, |emitter, row| {
@@ -301,7 +300,7 @@ impl<'a> WarpProduct<'a> {
             emitter.repeat(Expression::i32(columns.count as i32), true, |emitter, column| {
                 let at = self.sum(row, column);
                 let old = Expression::Element(self.accumulators, Box::new(at.clone()));
-                emitter.push(set(self.accumulators, at, binary(each, old, value)));
+                emitter.push(set(self.accumulators, at, multiply(old, value)));
                 Ok(())
             })
         })

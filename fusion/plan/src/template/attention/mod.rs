@@ -22,7 +22,7 @@ use crate::template::Template;
 use crate::template::block::BlockSize;
 use crate::template::contraction::Contraction;
 use crate::template::contraction::tile_load::plain_read;
-use crate::template::staged::matrices::{PhaseSpan, Walk};
+use crate::template::staged::matrices::{PhaseSpan, Walk, pad};
 use crate::template::staged::phase::{PhasePlace, ProductStep, Sink, tiles};
 use crate::template::staged::{STAGED_BYTES, StagedBox, StagedSpan, box_bytes};
 
@@ -182,13 +182,16 @@ impl AttentionGeometry {
         for (spans, stream) in boxes.iter_mut().zip(&attention.streams) {
             if let Some(dimension) = *stream {
                 let steps = vec![0; spans[dimension].steps.len()];
-                spans[dimension] = StagedSpan { steps, first: 0, extent: block, whole: attention.keys };
+                spans[dimension] = StagedSpan::new(steps, 0, block, attention.keys);
             }
         }
         let block_size = kernel.rules().block_size();
         let spans = PhaseSpan::of_tile(kernel.tile(), &kernel.grid());
         let lead = PhasePlace { stage: &kernel.body().stages[0], spans: &spans, boxes: &boxes, sink: Sink::Outputs };
         let product = lead.kept_product(walk(attention.keys, block), block_size)?;
+        if matches!(product, ProductStep::Matrices(_)) {
+            pad(&mut boxes[attention.weights]);
+        }
         let mut geometry = Self { attention: attention.clone(), block, block_size, boxes, product, bytes: 0 };
         geometry.bytes = geometry.shared_bytes(kernel.body());
         let possible = block > 0 && block <= KEYS[KEYS.len() - 1];

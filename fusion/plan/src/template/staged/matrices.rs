@@ -13,7 +13,7 @@ use crate::template::contraction::unit::ComputeUnit;
 use crate::template::contraction::unit::mma::{DEPTH, LANE_COLUMNS, LANE_ROWS};
 use crate::template::contraction::{AxisClass, Contraction};
 use crate::template::staged::blocked::{Sides, dense};
-use crate::template::staged::{StagedBox, StagedSpan, extents, slot};
+use crate::template::staged::{StagedBox, StagedSpan, slot, strides};
 use crate::tensor_core::fragment::{COLUMNS, ROWS};
 
 /// Rows, columns and steps of a matrix that a lane or a load of shared memory takes a part of: elements of a widest access.
@@ -153,10 +153,27 @@ impl MatrixSide {
         matches!(self.path, FactorPath::Elements(width) if width > 1)
     }
 
+    /// Neighbouring rows, or columns, that a lane names the first of when it loads.
+    pub fn run(&self) -> usize {
+        match self.path {
+            FactorPath::Steps | FactorPath::Matrices { transposed: false } => 1,
+            FactorPath::Elements(width) => width,
+            FactorPath::Matrices { transposed: true } => MATRIX,
+        }
+    }
+
     /// The number in the block of the row, or column, that the lane which is number `of_eight` among those with different ones
     /// loads of a group.
     pub fn loaded(&self, of_eight: usize, group: usize) -> usize {
         if self.are_neighbours() { of_eight * self.groups + group } else { group * MATRIX + of_eight }
+    }
+}
+
+/// Pads the rows of a box that loads of matrices read, so that each has an odd number of widest accesses: then eight rows begin at
+/// different banks.
+pub fn pad(spans: &mut [StagedSpan]) {
+    if let Some(inner) = spans.last_mut().filter(|span| (span.extent / MATRIX).is_multiple_of(2)) {
+        inner.pitch = inner.extent + MATRIX;
     }
 }
 
@@ -334,12 +351,9 @@ impl MatrixPhase<'_> {
 
     fn from_box(&self, read: &Read, axes: &[usize], spans: &StagedBox) -> Option<FactorPath> {
         let index = slot(read, spans);
-        let whole = extents(spans);
-        let starts = spans.iter().enumerate().all(|(at, span)| {
-            let inner: usize = whole[at + 1..].iter().product();
-            span.extent == 1 || alignment(span) == MATRIX || inner.is_multiple_of(MATRIX)
-        });
-        (read.guard.is_always() && index.is_affine() && starts).then_some(())?;
+        let starts = spans.iter().zip(strides(spans));
+        let mut starts = starts.map(|(span, stride)| alignment(span) == MATRIX || stride.is_multiple_of(MATRIX));
+        (read.guard.is_always() && index.is_affine() && starts.all(|aligned| aligned)).then_some(())?;
         let inner = innermost(&self.stage.expr)?;
         if self.walk.steps.is_multiple_of(MATRIX) && self.run_along(&index, inner, MATRIX) {
             return Some(FactorPath::Matrices { transposed: false });

@@ -29,6 +29,8 @@ pub struct StagedSpan {
     pub first: i64,
     /// Coordinates, at least one.
     pub extent: usize,
+    /// Elements that a box has room for along the dimension: those of its coordinates, and of padding that nothing means.
+    pub pitch: usize,
     /// The extent of the value along the dimension.
     pub whole: usize,
 }
@@ -40,6 +42,11 @@ pub type StagedBox = Vec<StagedSpan>;
 pub const STAGED_BYTES: usize = 128 << 10;
 
 impl StagedSpan {
+    /// A span without padding.
+    pub fn new(steps: Vec<i64>, first: i64, extent: usize, whole: usize) -> Self {
+        Self { steps, first, extent, pitch: extent, whole }
+    }
+
     /// The first coordinate of the tile at these grid coordinates.
     pub fn first_of(&self, tile: &[i64]) -> i64 {
         self.first + self.steps.iter().zip(tile).map(|(step, at)| step * at).sum::<i64>()
@@ -81,21 +88,22 @@ impl StagedSpan {
     }
 }
 
+/// Elements from one coordinate of a box to the next along each dimension; 0 along those of one coordinate.
+pub fn strides(spans: &[StagedSpan]) -> Vec<usize> {
+    let stride = |at: usize| spans[at + 1..].iter().map(|span| span.pitch).product();
+    (0..spans.len()).map(|at| if spans[at].extent == 1 { 0 } else { stride(at) }).collect()
+}
+
 /// Where a staged value is read, relative to where its box starts: dimensions in which the box has one coordinate do not
 /// count.
 pub fn slot(read: &Read, spans: &[StagedSpan]) -> Index {
-    let extents = extents(spans);
-    let stride = |at: usize| if extents[at] == 1 { 0 } else { extents[at + 1..].iter().product() };
-    Index::linear(&read.index, &(0..extents.len()).map(stride).collect::<Vec<usize>>(), 0)
+    Index::linear(&read.index, &strides(spans), 0)
 }
 
 /// Whether four steps of the innermost reduced axis are four aligned neighbours in a staged value's box.
 pub fn is_wide_in_box(expr: &TensorExpr, read: &Read, spans: &[StagedSpan]) -> bool {
-    let extents = extents(spans);
-    let aligned = |(at, span): (usize, &StagedSpan)| {
-        span.is_aligned() || extents[at + 1..].iter().product::<usize>().is_multiple_of(WRITTEN_OUT)
-    };
-    spans.iter().enumerate().all(aligned) && is_wide(expr, read, &slot(read, spans))
+    let aligned = |(span, stride): (&StagedSpan, usize)| span.is_aligned() || stride.is_multiple_of(WRITTEN_OUT);
+    spans.iter().zip(strides(spans)).all(aligned) && is_wide(expr, read, &slot(read, spans))
 }
 
 /// The extents of a box.
@@ -113,9 +121,9 @@ pub fn bytes(body: &GroupBody, boxes: &[StagedBox]) -> usize {
     body.staged.iter().zip(boxes).map(|(stage, spans)| box_bytes(stage, spans)).sum()
 }
 
-/// Elements of a box.
+/// Elements of a box, its padding included.
 pub fn elements(spans: &[StagedSpan]) -> usize {
-    spans.iter().map(|span| span.extent).product()
+    spans.iter().map(|span| span.pitch).product()
 }
 
 /// The box of every staged stage of a body under a tile; `None` if some tile's box would lie outside its value.
@@ -192,12 +200,12 @@ impl Line {
         if self.is_fixed() {
             let inside = |end: i64| end.clamp(reach.minimum, reach.maximum);
             let (low, high) = (inside(self.low), inside(self.high));
-            return StagedSpan { steps: self.steps, first: low, extent: (high - low + 1) as usize, whole };
+            return StagedSpan::new(self.steps, low, (high - low + 1) as usize, whole);
         }
         if extent >= all {
-            return StagedSpan { steps: vec![0; self.steps.len()], first: reach.minimum, extent: all, whole };
+            return StagedSpan::new(vec![0; self.steps.len()], reach.minimum, all, whole);
         }
-        StagedSpan { steps: self.steps, first: self.low, extent, whole }
+        StagedSpan::new(self.steps, self.low, extent, whole)
     }
 }
 
