@@ -121,8 +121,7 @@ fn product(kernel: &Kernel, geometry: &AttentionGeometry, sampling: Sampling) ->
     let row = Address::of_word(&body.stages[0].expr, &row_number(body, geometry));
     // Every block's factors, and at last the totals, each with one operation an element.
     let times = (geometry.blocks() + 1) as f64;
-    let of_rows =
-        |columns: usize| move |lanes: &Lanes| row.wavefronts(lanes, 1) + operations(lanes.count() * columns);
+    let of_rows = |columns: usize| move |lanes: &Lanes| row.wavefronts(lanes, 1) + operations(lanes.count() * columns);
     match &geometry.product {
         ProductStep::Blocked(step) => {
             let (rows, columns, across) = (step.rows, step.columns, step.across);

@@ -29,8 +29,8 @@ use warpweave_plan::template::block::{BlockSize, WARP};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::staged::blocked;
 use warpweave_plan::template::staged::blocked::BlockedStep;
-use warpweave_plan::template::staged::padded::PaddedBody;
 use warpweave_plan::template::staged::matrices::{MatrixStep, PhaseSpan, WRITTEN_OUT};
+use warpweave_plan::template::staged::padded::PaddedBody;
 use warpweave_plan::template::staged::phase::{
     PhasePlace, ProductStep, Sink, candidates, reduction_length, runs_across_lanes, sink,
 };

@@ -13,8 +13,8 @@ use crate::template::staged::matrices::MatrixModel;
 use warpweave_plan::body::{GroupBody, Stage};
 use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::block::BlockSize;
-use warpweave_plan::template::staged::padded::PaddedBody;
 use warpweave_plan::template::staged::matrices::{PhaseSpan, Walk, WarpBlock};
+use warpweave_plan::template::staged::padded::PaddedBody;
 use warpweave_plan::template::staged::phase::{Method, methods};
 use warpweave_plan::template::staged::{StagedBox, extents};
 
@@ -81,11 +81,7 @@ pub(crate) fn lead_model<'b>(body: &'b GroupBody, boxes: &[StagedBox], sides: Bl
 }
 
 /// The first stage by blocks a warp, with what follows it.
-pub(crate) fn lead_matrices<'b>(
-    kernel: &'b Kernel,
-    boxes: &[StagedBox],
-    way: (WarpBlock, Walk),
-) -> MatrixModel<'b> {
+pub(crate) fn lead_matrices<'b>(kernel: &'b Kernel, boxes: &[StagedBox], way: (WarpBlock, Walk)) -> MatrixModel<'b> {
     let spans = PhaseSpan::of_tile(kernel.tile(), &kernel.grid());
     MatrixModel::new(&kernel.body().stages[0], (&spans, boxes), way, finishes(kernel.body(), boxes))
 }

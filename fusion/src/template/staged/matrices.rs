@@ -174,7 +174,8 @@ impl<'b> MatrixModel<'b> {
             }
             FactorPath::Elements(width) => {
                 let share = if width == 1 { 1.0 } else { 1.0 / HALVES };
-                for (step, group) in (0..2 * words).flat_map(|step| (0..side.groups / width).map(move |at| (step, at))) {
+                for (step, group) in (0..2 * words).flat_map(|step| (0..side.groups / width).map(move |at| (step, at)))
+                {
                     load(width, share, &|lane| {
                         let step = first + order.step(lane % QUAD, step / 2) + step % 2;
                         Some((step, side.loaded(lane / QUAD, group)))
@@ -182,12 +183,14 @@ impl<'b> MatrixModel<'b> {
                 }
             }
             FactorPath::Matrices { transposed } => {
-                for pair in 0..side.groups.div_ceil(2) {
+                // Each matrix takes passes of its own.
+                let matrices = (0..side.groups).flat_map(|group| [(group, 0), (group, 1)]);
+                for (group, half) in matrices {
                     load(MATRIX, 1.0 / HALVES, &|lane| {
-                        let (group, step) = (2 * pair + lane / (2 * MATRIX), lane / MATRIX % 2 * MATRIX);
-                        (group < side.groups).then_some(match transposed {
-                            true => (first + step + lane % MATRIX, group * MATRIX),
-                            false => (first + step, group * MATRIX + lane % MATRIX),
+                        let (step, row) = (first + half * MATRIX, lane % MATRIX);
+                        (lane / MATRIX == group % 2 * 2 + half).then_some(match transposed {
+                            true => (step + row, group * MATRIX),
+                            false => (step, group * MATRIX + row),
                         })
                     });
                 }

@@ -90,9 +90,7 @@ impl Factor {
         let count = Expression::i32(self.elements.count as i32);
         emitter.repeat(count, true, |emitter, at| match self.side.path {
             FactorPath::Steps => self.load_steps(emitter, phase, (lane, walk), (chunk, first, at)),
-            FactorPath::Elements(width) => {
-                self.load_elements(emitter, phase, (lane, walk), (chunk, first, at), width)
-            }
+            FactorPath::Elements(width) => self.load_elements(emitter, phase, (lane, walk), (chunk, first, at), width),
             FactorPath::Matrices { transposed } => {
                 self.load_matrices(emitter, phase, (lane, walk), (chunk, first, at), transposed)
             }
@@ -217,7 +215,12 @@ impl Factor {
     }
 
     /// Sets to zero what loads of matrices brought of steps beyond a whole reduction. A stretch has zeros there.
-    fn clear_tail(&self, emitter: &mut Emitter, (lane, walk): (&Lane, &StepsOf), (chunk, first, at): (LocalId, LocalId, LocalId)) {
+    fn clear_tail(
+        &self,
+        emitter: &mut Emitter,
+        (lane, walk): (&Lane, &StepsOf),
+        (chunk, first, at): (LocalId, LocalId, LocalId),
+    ) {
         let Some(limit) = walk.limit.as_ref().filter(|_| walk.first.is_none()) else { return };
         for (group, word) in (0..self.side.groups.min(2)).flat_map(|group| [(group, 0), (group, 1)]) {
             let index = self.index(chunk, add(scaled(at.into(), 2), Expression::i32(group as i32)), word);
@@ -233,7 +236,8 @@ impl Factor {
     /// Puts what was loaded step by step into words.
     pub(super) fn arrange(&self, emitter: &mut Emitter, chunk: LocalId) {
         let FactorPath::Elements(width) = self.side.path else { return };
-        for (group, word) in (0..self.side.groups).flat_map(|group| (0..self.order.words()).map(move |at| (group, at))) {
+        for (group, word) in (0..self.side.groups).flat_map(|group| (0..self.order.words()).map(move |at| (group, at)))
+        {
             let at = if width == 1 { group } else { group / 2 };
             let [first, second] = [0, 1].map(|part| {
                 let index = self.loaded_index(chunk, (word, part), Expression::i32(at as i32));

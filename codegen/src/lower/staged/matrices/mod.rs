@@ -12,7 +12,7 @@ use warpweave_plan::template::block::WARP;
 use warpweave_plan::template::contraction::unit::mma::LANE_COLUMNS;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::staged::matrices::{
-    MATRIX, MatrixPhase, MatrixProduct, MatrixSide, Walk, WRITTEN_OUT, WarpBlock,
+    MATRIX, MatrixPhase, MatrixProduct, MatrixSide, WRITTEN_OUT, Walk, WarpBlock,
 };
 
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
@@ -168,7 +168,10 @@ impl<'a> WarpProduct<'a> {
             let partial = !self.length(at).is_multiple_of([block.rows(), block.columns()][at]);
             self.factors[at].place(emitter, phase, (lane, first), partial)?;
             self.sums[at].place(emitter, phase, (partial, 1), |number| {
-                let of_eight = [lane.of_eight.into(), add(scaled(lane.quad.into(), LANE_COLUMNS), remainder(number, LANE_COLUMNS))];
+                let of_eight = [
+                    lane.of_eight.into(),
+                    add(scaled(lane.quad.into(), LANE_COLUMNS), remainder(number, LANE_COLUMNS)),
+                ];
                 let group = [number.into(), quotient(number, LANE_COLUMNS)];
                 let [of_eight, group] = [of_eight, group].map(|both: [Expression; 2]| both[at].clone());
                 add(first, loaded(side, of_eight, group))
@@ -207,7 +210,8 @@ impl<'a> WarpProduct<'a> {
         };
         let first = stretch.map(|stretch| stretch.first.clone());
         reduce_axes(emitter, self.phase.expr, outer, &placed.coordinates, &mut |emitter, coordinates| {
-            let walk = StepsOf { coordinates, inner, first: first.clone(), limit: limit.clone(), steps: self.walk.steps };
+            let walk =
+                StepsOf { coordinates, inner, first: first.clone(), limit: limit.clone(), steps: self.walk.steps };
             self.walk(emitter, &walk)
         })
     }
@@ -238,9 +242,9 @@ impl<'a> WarpProduct<'a> {
         let together = self.product.order.steps();
         emitter.repeat(chunks.clone(), true, |emitter, chunk| {
             let first = emitter.bind(ScalarType::I32, add(first, scaled(chunk.into(), together)));
-            self.factors.iter().try_for_each(|factor| {
-                factor.load(emitter, self.phase, (&self.lane, walk), (chunk, first))
-            })
+            self.factors
+                .iter()
+                .try_for_each(|factor| factor.load(emitter, self.phase, (&self.lane, walk), (chunk, first)))
         })?;
         emitter.repeat(chunks, true, |emitter, chunk| {
             self.factors.iter().for_each(|factor| factor.arrange(emitter, chunk));
@@ -258,15 +262,11 @@ impl<'a> WarpProduct<'a> {
     }
 
     /// Adds a product to its sums.
-    fn multiply(
-        &self,
-        emitter: &mut Emitter,
-        (chunk, product): (LocalId, usize),
-        (down, along): (LocalId, LocalId),
-    ) {
+    fn multiply(&self, emitter: &mut Emitter, (chunk, product): (LocalId, usize), (down, along): (LocalId, LocalId)) {
         let [left, right] = &self.factors;
         let down_group = |half: i32| add(scaled(down.into(), 2), Expression::i32(half));
-        let left_words = (0..2).flat_map(|word| [0, 1].map(|half| left.word(chunk, down_group(half), 2 * product + word)));
+        let left_words =
+            (0..2).flat_map(|word| [0, 1].map(|half| left.word(chunk, down_group(half), 2 * product + word)));
         let right_words = (0..2).map(|word| right.word(chunk, along.into(), 2 * product + word));
         let number = add(scaled(down.into(), self.product.block.along), along);
         let first = scaled(number, 2 * LANE_COLUMNS);
@@ -309,7 +309,8 @@ impl<'a> WarpProduct<'a> {
     /// Stores the elements that exist.
     pub(crate) fn store(&self, emitter: &mut Emitter, placed: &Placed) -> Result<(), LowerError> {
         let [rows, columns] = &self.sums;
-        let of = |array: Option<ArrayId>, at: LocalId| array.map(|array| Expression::Element(array, Box::new(at.into())));
+        let of =
+            |array: Option<ArrayId>, at: LocalId| array.map(|array| Expression::Element(array, Box::new(at.into())));
         let batch = &placed.batch;
         emitter.repeat(Expression::i32(rows.count as i32), true, |emitter, row| {
             emitter.when(all([batch.real.clone(), of(rows.real, row)]), |emitter| {

@@ -16,7 +16,7 @@ use warpweave_graph::types::ElementType;
 
 use crate::body::{GroupBody, Stage, StageSource};
 use crate::template::contraction::shape::{ContractionShape, Pipeline};
-use crate::template::contraction::tile_load::{SideLoad, plain_read};
+use crate::template::contraction::tile_load::{SideLoad, is_widened, plain_read};
 
 /// How an axis of a contraction takes part.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub enum AxisClass {
 pub struct Contraction {
     /// What is multiplied and summed: `F32` or `I32`. Halves are multiplied as singles.
     pub element: ElementType,
-    /// What the factors' tiles hold in shared memory: what both are read as, or what is multiplied.
+    /// What the factors' tiles hold in shared memory: the narrow type of both factors' values, or what is multiplied.
     pub storage: ElementType,
     /// One class an axis of the first stage, in order.
     pub classes: Vec<AxisClass>,
@@ -144,7 +144,11 @@ impl Contraction {
     }
 }
 
-/// The type in which a factor is in memory, if it is a plain read; else that of its values.
+/// The type in which a factor's values fit: that of its values, or the narrower one that they were widened from.
 fn stored(expr: &TensorExpr, factor: &Scalar, element: ElementType) -> ElementType {
-    plain_read(expr, factor).map_or(element, |read| expr.operands[expr.reads[read].operand].element)
+    let narrow = match factor {
+        Scalar::Cast(_, inner) => expr.element_of(inner),
+        _ => element,
+    };
+    [narrow, expr.element_of(factor)].into_iter().find(|narrow| is_widened(*narrow, element)).unwrap_or(element)
 }

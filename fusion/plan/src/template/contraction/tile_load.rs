@@ -347,7 +347,7 @@ pub fn plain_read(expr: &TensorExpr, factor: &Scalar) -> Option<ReadId> {
 }
 
 /// Whether a type is that in which singles of fewer bits are stored which are computed as another.
-fn is_widened(storage: ElementType, compute: ElementType) -> bool {
+pub(super) fn is_widened(storage: ElementType, compute: ElementType) -> bool {
     storage != compute && storage.is_float() && storage.compute() == compute
 }
 

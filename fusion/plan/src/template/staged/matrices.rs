@@ -333,7 +333,8 @@ impl MatrixPhase<'_> {
         groups: usize,
         place: &dyn Fn(&Read) -> Index,
     ) -> Option<FactorPath> {
-        let zero = read.guard.is_always() || read.fill == Literal::new(self.stage.expr.operands[read.operand].element, 0.0);
+        let zero =
+            read.guard.is_always() || read.fill == Literal::new(self.stage.expr.operands[read.operand].element, 0.0);
         let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
         let free = read.index.iter().chain(conditions).all(Index::is_free_of_reads);
         (zero && free).then_some(())?;
