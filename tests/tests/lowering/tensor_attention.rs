@@ -35,11 +35,14 @@ use crate::text::run_text;
 /// Cases of a full run.
 const CASES: usize = 72;
 /// One in so many is run by default, and of these one in so many as text and as machine code.
-const STRIDE: usize = 6;
+const STRIDE: usize = 8;
 const CODE_STRIDE: usize = 3;
 /// Cases in which each way of a factor is taken, at least.
 const FEWEST: usize = 5;
 const UNITS: usize = 3;
+
+/// Multiplications of a head's scores; cases of more have few rows.
+const MOST_PRODUCTS: usize = 6 << 20;
 
 const DEPTHS: [usize; 9] = [16, 32, 64, 80, 128, 40, 96, 20, 256];
 const LENGTHS: [usize; 5] = [17, 128, 197, 1, 384];
@@ -70,7 +73,9 @@ impl Case {
             _ => LENGTHS[number % LENGTHS.len()].max(16),
         };
         let rows = if matches!(mask, Mask::Causal) { keys } else { rows };
-        let shape = Shape::new(1 + number % 2, rows, DEPTHS[number % DEPTHS.len()], keys);
+        let depth = DEPTHS[number % DEPTHS.len()];
+        let rows = if rows * keys * depth > MOST_PRODUCTS { LENGTHS[0] } else { rows };
+        let shape = Shape::new(1 + number % 2, rows, depth, keys);
         let element = if number.is_multiple_of(4) { ElementType::BF16 } else { ElementType::F16 };
         let mut sketch = Sketch::new(number as u64);
         let turned = [random.below(3) > 0, random.below(3) == 0];
