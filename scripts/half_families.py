@@ -1,31 +1,26 @@
-"""Families of nodes of which `half_graphs.Generator` makes random graphs: products, convolutions, attention, normalisations,
-softmaxes, islands of singles, and movement of halves."""
+"""Families of nodes of which `half_graphs.Generator` makes random graphs: products, convolutions, normalisations, softmaxes,
+islands of singles, and movement of halves."""
 
 import numpy
 from onnx import TensorProto
 
-LENGTHS = [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 20, 24, 31, 32, 33, 40]
-HEAD_SIZES = [8, 16, 24, 32, 40, 48, 64, 5, 12, 13, 33]
-WIDTHS = [1, 3, 4, 8, 16, 17, 24, 32, 40, 48, 64]
-# Multiply-adds of one product.
-MOST_WORK = 1 << 19
+from half_layers import HEAD_SIZES, LENGTHS, MOST_WORK, HalfLayers, Rejected
+
+WIDTHS = [1, 3, 4, 8, 16, 17, 24, 32, 40, 48, 64, 64, 96, 128]
 MOST_INPUTS = 4
 ACTIVATIONS = ["Relu", "Sigmoid", "Tanh", "Softplus", "Elu", "LeakyRelu", "HardSwish", "HardSigmoid", "Gelu", "Mish", "Selu", "Softsign",
-               "Erf", "Neg", "Abs", "Exp"]
+               "Erf", "Neg", "Abs", "Exp", "Celu", "Sin", "Cos", "Atan"]
 
 
-class Rejected(Exception):
-    """A node that ONNX Runtime does not take, or whose result is of no use."""
-
-
-class HalfFamilies:
+class HalfFamilies(HalfLayers):
     """What `half_graphs.Generator` inherits."""
 
     def families(self):
         often = [self.product] * 3 + [self.product_of_values] * 2 + [self.attention] * 3 + [self.convolution] * 4
         often += [self.normalisation] * 3 + [self.pointwise] * 3 + [self.binary] * 3 + [self.movement] * 3
         often += [self.concat, self.split, self.softmax, self.softmax, self.reduction, self.reduction, self.resize]
-        return often + [self.pooling, self.choice, self.island, self.island, self.feed_forward, self.by_hand, self.rounding]
+        often += [self.pooling, self.choice, self.island, self.island, self.feed_forward, self.by_hand, self.rounding]
+        return often + [self.recurrent, self.dequantised, self.einsum, self.scattered]
 
     # What families share.
 
@@ -87,7 +82,7 @@ class HalfFamilies:
             channels = draw([1, 3, 4, 8, 8, 16, 16, 24, 32])
             shape = [draw([1, 1, 2]), channels, draw([1, 5, 7, 8, 11, 14]), draw([1, 4, 7, 8, 13])]
         elif theme == "tokens":
-            shape = [draw([1, 1, 2]), draw(LENGTHS), draw([8, 16, 24, 32, 48, 64, 15, 33])]
+            shape = [draw([1, 1, 2]), draw(LENGTHS), draw([8, 16, 24, 32, 48, 64, 64, 128, 15, 33])]
         elif theme == "heads":
             shape = [draw([1, 2]), draw([1, 2, 3]), draw(LENGTHS), draw(HEAD_SIZES)]
         elif theme == "matrix":
@@ -149,6 +144,27 @@ class HalfFamilies:
             left = self.scaled(left)
         return self.add("MatMul", [left, right])
 
+    def einsum(self):
+        value = self.pick(lambda value: value.rank == 3)
+        batch, rows, inner = value.shape
+        columns = self.random.choice([3, 8, 16, 32])
+        if value.array.size * columns > MOST_WORK:
+            raise Rejected("its size")
+        equation, shape = self.random.choice([("abc,cd->abd", [inner, columns]), ("abc,acd->adb", [batch, inner, columns]),
+                                              ("abc,dbc->ad", [columns, rows, inner]), ("abc,cb->a", [inner, rows])])
+        return self.add("Einsum", [value, self.weight(*shape, fan=inner)], equation=equation)
+
+    def scattered(self):
+        """Sums of the elements that go to one place, or of a value's elements there."""
+        value = self.pick(lambda value: value.rank)
+        axis = self.axis(value)
+        count = self.random.choice([1, 3, 20, 70])
+        shape = [count if at == axis else extent for at, extent in enumerate(value.shape)]
+        if numpy.prod(shape) > 4096:
+            raise Rejected("its size")
+        places = self.constant(self.numbers.integers(0, value.shape[axis], shape), "int")
+        return self.add("ScatterElements", [value, places, self.constant(self.drawn(shape))], axis=axis, reduction="add")
+
     def turned(self, value):
         return self.add("Transpose", [value], perm=[*range(value.rank - 2), value.rank - 1, value.rank - 2])
 
@@ -175,83 +191,7 @@ class HalfFamilies:
         inner = self.add("Erf", [self.add("Mul", [value, self.number(0.70710678)])])
         return self.add("Mul", [self.add("Mul", [value, self.number(0.5)]), self.add("Add", [inner, self.number(1.0)])])
 
-    # Attention.
-
-    def attention(self):
-        """Heads of Q, K and V, from values or from projections of tokens; softmax of scaled and masked products; products."""
-        if self.chance(0.5):
-            query, key, value = self.projected()
-        else:
-            query = self.pick_or_input("heads", lambda value: value.rank == 4 and value.shape[3] > 1)
-            batch, heads, _, size = query.shape
-            length = self.random.choice(LENGTHS)
-            if self.chance(0.4):
-                key = value = self.constant(self.drawn([batch, heads, length, size]))
-            else:
-                key, value = (self.input([batch, self.random.choice([heads, 1]) if at else heads, length, size]) for at in range(2))
-        if query.array.size * key.shape[2] > MOST_WORK:
-            raise Rejected("its size")
-        if self.chance(0.15):
-            return self.attention_operator(query, key, value)
-        early = self.chance(0.4)
-        scores = self.add("MatMul", [self.scaled(query) if early else query, self.turned(key)])
-        scores = scores if early else self.scaled(scores)
-        if self.chance(0.7):
-            scores = self.masked(scores)
-        weights = self.add("Softmax", [scores], axis=self.random.choice([-1, scores.rank - 1]))
-        result = self.add("MatMul", [weights, value])
-        if self.chance(0.7):
-            batch, heads, rows, size = result.shape
-            joined = self.add("Transpose", [result], perm=[0, 2, 1, 3])
-            result = self.add("Reshape", [joined, self.integers(batch, rows, heads * size)])
-        return result
-
-    def attention_operator(self, query, key, value):
-        if value.shape[1] != key.shape[1]:
-            raise Rejected("heads")
-        rows, columns = query.shape[2], key.shape[2]
-        causal = self.chance(0.4)
-        hidden = numpy.triu(numpy.ones([rows, columns], bool), 1)
-        bias = numpy.where(hidden, -numpy.inf, 0.0).astype(numpy.float32) if causal else self.drawn([rows, columns])
-        mask = self.constant(bias)
-
-        def parts():
-            scores = self.add("MatMul", [query, self.turned(key)])
-            scores = self.add("Mul", [scores, self.number(query.shape[3] ** -0.5)])
-            weights = self.add("Softmax", [self.add("Add", [scores, mask], infinite=True)], axis=-1)
-            return self.add("MatMul", [weights, value])
-
-        return self.as_one("Attention", [query, key, value] + ([] if causal else [mask]), parts, is_causal=int(causal))
-
-    def projected(self):
-        tokens = self.pick_or_input("tokens", lambda value: value.rank == 3 and value.shape[2] > 1)
-        batch, length, width = tokens.shape
-        heads, size = self.random.choice([1, 2, 3, 4]), self.random.choice(HEAD_SIZES)
-        if batch * length * width * heads * size > MOST_WORK:
-            raise Rejected("its size")
-        normal = self.layer_normalisation(tokens) if self.chance(0.4) else tokens
-        if self.chance(0.3):
-            joined = self.add("MatMul", [normal, self.weight(width, 3 * heads * size)])
-            parts = self.add("Split", [joined, self.integers(*[heads * size] * 3)], outputs=3, axis=2)
-        else:
-            parts = [self.add("MatMul", [normal, self.weight(width, heads * size)]) for _ in range(3)]
-            if self.chance(0.5):
-                parts = [self.add("Add", [part, self.constant(self.drawn([heads * size]))]) for part in parts]
-        shape = self.integers(0, 0, heads, size)
-        return [self.add("Transpose", [self.add("Reshape", [part, shape])], perm=[0, 2, 1, 3]) for part in parts]
-
-    def masked(self, scores):
-        rows, columns = scores.shape[2:]
-        hidden = self.numbers.random([rows, columns]) < 0.3
-        if self.chance(0.5):
-            hidden = numpy.triu(numpy.ones([rows, columns], bool), 1 + max(columns - rows, 0))
-        hidden[:, 0] = False
-        least = self.random.choice([-1e4, -3e4, -numpy.inf])
-        if self.chance(0.5):
-            mask = self.constant(numpy.where(hidden, least, 0).astype(numpy.float32))
-            return self.add("Add", [scores, mask], infinite=True)
-        condition = self.constant(hidden, "bool")
-        return self.add("Where", [condition, self.number(least), scores], infinite=True)
+    # Softmax, by itself.
 
     def softmax(self):
         value = self.pick(lambda value: value.rank and value.largest < 40)
@@ -302,7 +242,7 @@ class HalfFamilies:
         value = self.pick(lambda value: value.rank in (3, 4))
         places = value.rank - 2
         if self.chance(0.3):
-            return self.add(self.random.choice(["GlobalAveragePool", "GlobalMaxPool"]), [value])
+            return self.add(self.random.choice(["GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"]), [self.large(value)])
         taps = [self.random.choice([1, 2, 3]) for _ in range(places)]
         pads = [self.random.randrange((tap + 1) // 2) for tap in taps] * 2
         if any(tap > extent for tap, extent in zip(taps, value.shape[2:])):
@@ -310,6 +250,8 @@ class HalfFamilies:
         strides = [self.random.choice([1, 2]) for _ in range(places)]
         if self.chance(0.5):
             return self.add("MaxPool", [value], kernel_shape=taps, pads=pads, strides=strides)
+        if self.chance(0.3):
+            return self.add("LpPool", [self.large(value)], kernel_shape=taps, pads=pads, strides=strides)
         return self.add("AveragePool", [value], kernel_shape=taps, pads=pads, strides=strides,
                         count_include_pad=self.random.randrange(2), ceil_mode=0)
 
@@ -327,7 +269,8 @@ class HalfFamilies:
 
     def normalisation(self):
         return self.random.choice([self.layer_normalisation, self.rms_normalisation, self.instance_normalisation,
-                                   self.group_normalisation, self.batch_normalisation, self.lp_normalisation])()
+                                   self.group_normalisation, self.batch_normalisation, self.lp_normalisation,
+                                   self.image_normalisation])()
 
     def large(self, value):
         """The value, or many times it: squares and sums of it are beyond the range of FP16."""
@@ -369,6 +312,14 @@ class HalfFamilies:
         scale, mean, bias = 1 + 0.2 * self.drawn(channels), self.drawn(channels), self.drawn(channels)
         variance = 0.5 + numpy.abs(self.drawn(channels))
         return self.add("BatchNormalization", [value, *(self.constant(array) for array in (scale, bias, mean, variance))])
+
+    def image_normalisation(self):
+        value = self.large(self.pick(lambda value: value.rank == 4))
+        if self.chance(0.4):
+            return self.add("LRN", [value], size=self.random.choice([1, 3, 5]), alpha=self.random.choice([1e-3, 0.1]))
+        if any(numpy.prod([value.shape[axis] for axis in axes]) < 4 for axes in [(0, 2, 3)]):
+            raise Rejected("a single element")
+        return self.add("MeanVarianceNormalization", [value])
 
     def lp_normalisation(self):
         value = self.row()

@@ -32,7 +32,7 @@ MOST_SPREAD = 25
 # What a sum of singles may be off by, over its tensor's largest value: sums are added in other orders.
 SINGLE_NOISE = 2.0**-20
 MOST_ELEMENTS = 12000
-ARRAYS = {"bool": numpy.bool_, "int": numpy.int64, "half": numpy.float32, "single": numpy.float32}
+ARRAYS = {"bool": numpy.bool_, "int": numpy.int64, "byte": numpy.int8, "half": numpy.float32, "single": numpy.float32}
 
 
 class Value:
@@ -89,7 +89,7 @@ class Generator(HalfFamilies):
         self.numbered = itertools.count()
 
     def onnx_type(self, kind):
-        return {"half": self.half.onnx_type, "single": TensorProto.FLOAT, "int": TensorProto.INT64, "bool": TensorProto.BOOL}[kind]
+        return self.half.onnx_type if kind == "half" else helper.np_dtype_to_tensor_dtype(numpy.dtype(ARRAYS[kind]))
 
     def same(self, name, kind, array):
         return Value(name, kind, [numpy.ascontiguousarray(array, ARRAYS[kind])] * (2 + DRAWN))
@@ -145,8 +145,8 @@ class Generator(HalfFamilies):
 
     def alone(self, op, names, results, given, attributes):
         """A session of the node in singles."""
-        types = {"half": TensorProto.FLOAT, "single": TensorProto.FLOAT, "int": TensorProto.INT64, "bool": TensorProto.BOOL}
-        inputs = [helper.make_tensor_value_info(value.name, types[value.kind], value.shape) for value in given]
+        inputs = [helper.make_tensor_value_info(value.name, helper.np_dtype_to_tensor_dtype(value.array.dtype), value.shape)
+                  for value in given]
         if attributes.get("to") == self.half.onnx_type:
             attributes = {**attributes, "to": TensorProto.FLOAT}
         graph = helper.make_graph([helper.make_node(op, names, results, **attributes)], "alone", inputs,
@@ -167,6 +167,8 @@ class Generator(HalfFamilies):
             return 0.0, 0.0, 0.0
         if op in NORMALISATIONS:
             return SINGLE_NOISE, self.half.epsilon, self.half.epsilon * sum(value.largest for value in given[2:4])
+        if op in ("LSTM", "GRU", "RNN"):
+            return SINGLE_NOISE, 0.0, self.half.epsilon * (2 + given[0].shape[0])
         return SINGLE_NOISE, 0.0, 0.0
 
     def stored(self, arrays, kind, noise):

@@ -5,7 +5,7 @@
 //! every place with every key takes `places · slices`.
 
 use crate::expr::{BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar};
-use crate::ops::{compose, ordering};
+use crate::ops::ordering;
 use crate::procedure::sort::Direction;
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{ElementType, TensorType};
@@ -31,9 +31,6 @@ pub fn scatter(
     reducer: Reducer,
     [slices, keys]: [TensorId; 2],
 ) -> TensorId {
-    // Levels are not rounded to a type of 16 bits: only the last sum is.
-    let wide = table.element.compute();
-    let slices = compose::cast(program, slices, wide);
     let order = ordering::by_keys(program, vec![keys], Direction::Ascending);
     let keys = at_first(program, keys, order);
     let mut sums = at_first(program, slices, order);
@@ -54,7 +51,7 @@ pub fn scatter(
     let guard = expr.guard(Guard::always(), place.clone(), 0, count as i64);
     let others = (rows..axes.len()).filter(|&at| at != dimension).map(|at| axes[at].clone());
     let index = axes[..rows].iter().cloned().chain([place]).chain(others).collect();
-    let body = expr.guarded_read(sums_at, index, guard, reducer.identity(wide)).cast(wide, table.element);
+    let body = expr.guarded_read(sums_at, index, guard, reducer.identity(table.element));
     program.compute(expr.map(table.element, body), &[sum_of, sums])
 }
 
