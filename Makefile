@@ -89,7 +89,7 @@ suites:
 	@sh scripts/fetch_onnxruntime.sh
 	$(call suite,random,420) $(call both,$(RANDOM_GRAPHS),$(call given,0:100,0:2000),$(call given,0:15,0:500))
 	$(call suite,random-halves,60) sh -c '\
-	    $(call halves,f16,$(call given,0:20,0:500)) && $(call halves,bf16,$(call given,0:6,0:500))'
+	    $(call halves,f16,$(call given,0:12,0:500)) && $(call halves,bf16,$(call given,0:3,0:500))'
 	$(call suite,nnsmith,120) $(NNSMITH) --warpweave $(TESTED_BINARY) --device host,emulator \
 	    $(call given,--sample tests/nnsmith.zip,--seeds 0:1500)
 	$(call suite,control-flow,180) $(call both,$(CONTROL_FLOW),$(call given,0:150,0:2000),$(call given,0:6,0:200))
