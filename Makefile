@@ -60,6 +60,10 @@ suite = $(if $(FULL),$(ONCE) $(1)) $(TIMED) $(1) $(if $(FULL),14400,$(2))
 # Host beside emulator, text and machine code, each with its seeds.
 both = sh -c '$(1) --warpweave $(TESTED_BINARY) --seeds $(2) --device host & host=$$!; \
 	    $(1) --warpweave $(TESTED_BINARY) --seeds $(3) --device emulator,text,machine-code; kernels=$$?; wait $$host && exit $$kernels'
+# Random graphs of a type of 16 bits, with their seeds.
+halves = $(RANDOM_GRAPHS) --element $(1) --seeds $(2) --device $(call given,emulator$(comma)text,host$(comma)emulator$(comma)text) \
+	    --warpweave $(TESTED_BINARY)
+comma := ,
 TESTED_BINARY = $(call given,target/debug/warpweave,$(WARPWEAVE))
 ifdef FULL
 export WARPWEAVE_FULL := 1
@@ -84,6 +88,8 @@ suites:
 	python3 scripts/replay.py --self-test >/dev/null
 	@sh scripts/fetch_onnxruntime.sh
 	$(call suite,random,420) $(call both,$(RANDOM_GRAPHS),$(call given,0:100,0:2000),$(call given,0:15,0:500))
+	$(call suite,random-halves,60) sh -c '\
+	    $(call halves,f16,$(call given,0:12,0:500)) && $(call halves,bf16,$(call given,0:3,0:500))'
 	$(call suite,nnsmith,120) $(NNSMITH) --warpweave $(TESTED_BINARY) --device host,emulator \
 	    $(call given,--sample tests/nnsmith.zip,--seeds 0:1500)
 	$(call suite,control-flow,180) $(call both,$(CONTROL_FLOW),$(call given,0:150,0:2000),$(call given,0:6,0:200))
@@ -106,6 +112,8 @@ others:
 	$(call suite,report) python3 scripts/check_report.py --warpweave $(WARPWEAVE)
 	$(call suite,tour) python3 scripts/tour.py --warpweave $(WARPWEAVE) --check
 	$(call suite,compare) sh scripts/compare_models.sh $(WARPWEAVE)
+	$(call suite,compare-fp16) sh scripts/compare_models.sh $(WARPWEAVE) --precision fp16
+	$(call suite,compare-bf16) sh scripts/compare_models.sh $(WARPWEAVE) --precision bf16
 	$(call suite,one-of-each) python3 scripts/add_one_of_each.py --test
 
 demo:

@@ -22,6 +22,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+import half_graphs
 import seeded
 from repeated_reads import Rejected, RepeatedReads
 
@@ -450,11 +451,20 @@ def check(seed, device, program, keep):
         return verdict, said
 
 
+def element_option(parser):
+    parser.add_argument("--element", choices=["f16", "bf16"], help="graphs whose floating point has this type (half_graphs.py)")
+
+
 def main():
-    options = seeded.options(__doc__, "0:200")
+    options = seeded.options(__doc__, "0:200", element_option)
     seeds, failed = options.seeds, False
     for device in options.devices:
-        counts = seeded.counted(seeds, lambda seed: check(seed, device, options.warpweave, options.keep), device, WORDS)
+        def checked(seed):
+            if options.element:
+                return half_graphs.check(seed, device, options.element, options.warpweave, options.keep)
+            return check(seed, device, options.warpweave, options.keep)
+
+        counts = seeded.counted(seeds, checked, f"{device} in {options.element}" if options.element else device, WORDS)
         graphs = len(seeds) - counts["empty"]
         failed |= counts["failed"] > 0 or counts["refused"] > MOST_REFUSED * graphs or counts["ok"] < 0.8 * len(seeds)
     return 1 if failed else 0

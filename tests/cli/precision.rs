@@ -155,3 +155,26 @@ fn what_says_nothing_is_refused() {
     assert!(text.contains("100.00 % of its elements are infinite or not a number"), "{text}");
     succeed(&["run", &model, "--check-finite"]);
 }
+
+#[test]
+fn outputs_are_judged_by_their_largest_error_and_their_correlation() {
+    let [path, io] = ["dynamo.onnx", "io.npz"].map(|file| model("bert", file));
+    let judged = |bars: &[&str]| {
+        let output = tool(&[&["compare", &path, "--io", &io, "--precision", "bf16", "--json"], bars].concat());
+        (output.status.code(), warpweave::runtime::json::from_slice(&output.stdout).ok())
+    };
+    let (code, told) = judged(&["--scaled-error", "0.1", "--min-correlation", "0.99"]);
+    let told: Value = told.expect("it compares");
+    let [error, correlation] = ["scaled_error", "correlation"].map(|name| told["outputs"][0][name].as_f64());
+    assert_eq!(code, Some(0), "{told}");
+    assert!(error.is_some_and(|error| error > 0.0 && error < 0.1), "{told}");
+    assert!(correlation.is_some_and(|correlation| correlation > 0.99 && correlation < 1.0), "{told}");
+    for bars in [["--scaled-error", "1e-9"].as_slice(), &["--scaled-error", "0.1", "--min-correlation", "1"]] {
+        assert_eq!(judged(bars).0, Some(1), "{bars:?}");
+    }
+    for bars in
+        [["--scaled-error", "0.1", "--rtol", "0"].as_slice(), &["--min-correlation", "2"], &["--scaled-error", "-1"]]
+    {
+        assert_eq!(judged(bars).0, Some(2), "{bars:?}");
+    }
+}

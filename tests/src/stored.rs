@@ -4,37 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use warpweave::graph::Tensor;
+use warpweave::precision::Fit;
 use warpweave::runtime::bundle::Signature;
 use warpweave::runtime::npz;
 
 const RELATIVE: f64 = 1e-3;
 const ABSOLUTE: f64 = 1e-5;
-
-/// How near values are to others.
-#[derive(Clone, Copy, Debug)]
-pub struct Fit {
-    /// The largest difference over the largest value.
-    pub error: f64,
-    /// Pearson's coefficient; 1 where either does not vary.
-    pub correlation: f64,
-}
-
-impl Fit {
-    fn of(found: &[f64], wanted: &[f64]) -> Self {
-        let largest = wanted.iter().fold(f64::MIN_POSITIVE, |largest, value| value.abs().max(largest));
-        // A difference that is no number is larger than any bound.
-        let off = found.iter().zip(wanted).map(|(found, wanted)| (found - wanted).abs());
-        let most = off.fold(0.0, |most, off| if off.is_nan() || off > most { off } else { most });
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-        let (of_found, of_wanted) = (mean(found), mean(wanted));
-        let products = |left: &[f64], (first, right): (f64, &[f64]), second: f64| -> f64 {
-            left.iter().zip(right).map(|(left, right)| (left - first) * (right - second)).sum()
-        };
-        let both = products(found, (of_found, wanted), of_wanted);
-        let each = products(found, (of_found, found), of_found) * products(wanted, (of_wanted, wanted), of_wanted);
-        Self { error: most / largest, correlation: if each > 0.0 { both / each.sqrt() } else { 1.0 } }
-    }
-}
 
 /// The arrays of a model.
 pub struct Stored<'s> {

@@ -6,6 +6,7 @@ use warpweave_graph::Tensor;
 use warpweave_graph::program::precision::Precision;
 use warpweave_runtime::bundle::BundleTarget;
 
+use super::fit::Fit;
 use super::values::{beyond_range, run};
 use crate::build::Build;
 use crate::compiler::compile;
@@ -81,15 +82,7 @@ pub(super) fn error(found: &Tensor, exact: &Tensor) -> f64 {
     if found.shape() != exact.shape() || !exact.element().is_float() {
         return if found == exact { 0.0 } else { f64::INFINITY };
     }
-    let (found, exact) = (found.to_f64(), exact.to_f64());
-    let difference = |(found, exact): (&f64, &f64)| match found == exact || (found.is_nan() && exact.is_nan()) {
-        true => 0.0,
-        false if found.is_finite() && exact.is_finite() => (found - exact).abs(),
-        false => f64::INFINITY,
-    };
-    let largest = exact.iter().copied().map(f64::abs).filter(|value| value.is_finite()).fold(0.0, f64::max);
-    let most = found.iter().zip(&exact).map(difference).fold(0.0, f64::max);
-    if most == 0.0 { 0.0 } else { most / largest }
+    Fit::of(&found.to_f64(), &exact.to_f64()).error
 }
 
 /// The predicted microseconds of a run on a target.

@@ -3,8 +3,10 @@
 
 mod bisect;
 mod fastest;
+mod fit;
 mod values;
 
 pub use bisect::{Bisection, Deviation, bisect};
 pub use fastest::{Candidate, Choice, fastest};
+pub use fit::{Fit, largest};
 pub use values::beyond_range;

@@ -12,7 +12,8 @@ use crate::types::TensorType;
 pub const NAME: &str = "batch_normalization_folding";
 
 /// Scales the weight of a convolution by what a batch normalisation that alone reads its result multiplies with, and
-/// gives it the bias that results.
+/// gives it the bias that results. A weight and a bias that leave the range of their type stay as they are: what they are
+/// multiplied with and added to need not.
 pub fn batch_normalization_folding(graph: &Graph) -> Vec<Patch> {
     let fold = |(id, node): (_, &Node)| Some(Patch { pass: NAME, node: id, replacement: fold(graph, node)? });
     graph.nodes.iter().filter_map(fold).collect()
@@ -47,6 +48,9 @@ fn fold(graph: &Graph, node: &Node) -> Option<Replacement> {
     let new_weight = Tensor::from_f64(weight.ty().clone(), &scaled.collect::<Vec<_>>());
     let bias_type = TensorType::new(weight.element(), [channels]);
     let new_bias = Tensor::from_f64(bias_type, &shifted.collect::<Vec<_>>());
+    if [&new_weight, &new_bias].iter().any(|tensor| tensor.to_f64().into_iter().any(|value| !value.is_finite())) {
+        return None;
+    }
     let data = Operand::Value(convolution.inputs[0]?);
     let inputs = vec![Some(data), Some(Operand::Constant(new_weight)), Some(Operand::Constant(new_bias))];
     Some(Replacement::Node { op: convolution.op.clone(), inputs })

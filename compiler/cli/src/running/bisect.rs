@@ -43,6 +43,9 @@ pub fn find(
 
 /// The error over a tensor's largest value that these outputs pass with; the least of all.
 pub fn most_error<'t>(tolerance: Tolerance, expected: impl Iterator<Item = &'t Tensor>) -> f64 {
+    if let Some(error) = tolerance.scaled_error {
+        return error;
+    }
     let largest = |tensor: &Tensor| {
         let values = tensor.to_f64().into_iter().map(f64::abs);
         values.filter(|value| value.is_finite()).fold(0.0, f64::max)

@@ -119,7 +119,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let outputs: Vec<_> = verdicts.iter().map(|verdict| verdict.record.clone()).collect();
     let value = json!({
         "device": device.to_string(), "backend": backend, "passed": passed, "rtol": tolerance.rtol, "atol": tolerance.atol,
-        "outputs": outputs, "bisected": bisected
+        "scaled_error": tolerance.scaled_error, "min_correlation": tolerance.min_correlation, "outputs": outputs, "bisected": bisected
     });
     if let Some(case) = case.filter(|_| !passed) {
         case.save(&Failure::Outputs { found: &found, report: &value }, units, output)?;

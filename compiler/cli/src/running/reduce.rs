@@ -215,8 +215,7 @@ impl Attempts<'_> {
         add("fusion", program.fusion.map(|fusion| fusion.to_string()));
         add("backend", backend.map(|backend| backend.get_name().to_owned()));
         add("precision", program.precision.choice().map(|choice| choice.to_string()));
-        add("rtol", Some(bar.tolerance.rtol.to_string()));
-        add("atol", Some(bar.tolerance.atol.to_string()));
+        bar.tolerance.options().into_iter().for_each(|(name, value)| add(name, Some(value.to_string())));
         add("slower-than", bar.slower_than.map(|ratio| ratio.to_string()));
         add("against", Some(bar.against.to_string()));
         add("veus", bar.veus.map(|units| units.to_string()));
@@ -229,11 +228,12 @@ impl Attempts<'_> {
     fn replay(&self) -> String {
         let Arguments { program, bar, .. } = self.arguments;
         let backend = program.backend.as_ref().and_then(ValueEnum::to_possible_value);
+        let tolerance = bar.tolerance.options().into_iter().map(|(name, value)| format!(" --{name} {value}")).collect();
         let options = [
             program.fusion.map(|fusion| format!(" --fusion {fusion}")),
             backend.map(|backend| format!(" --backend {}", backend.get_name())),
             bar.veus.map(|units| format!(" --veus {units}")),
-            Some(format!(" --rtol {} --atol {}", bar.tolerance.rtol, bar.tolerance.atol)),
+            Some(tolerance),
         ];
         let options: String = options.into_iter().flatten().collect();
         format!("warpweave compare {PROGRAM} --io {ARRAYS} --device {}{options}", program.device)

@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::Args;
 use warpweave::graph::legible::legible;
 use warpweave::graph::{ElementType, Tensor, TensorType, npy};
+use warpweave::precision::{Fit, largest};
 use warpweave::runtime::bundle::Port;
 use warpweave::runtime::json::{Value, json};
 
@@ -18,6 +19,12 @@ pub struct Tolerance {
     /// The absolute error that passes, beside the relative one
     #[arg(long, default_value_t = 1e-5, value_parser = tolerance, allow_negative_numbers = true)]
     pub atol: f64,
+    /// The largest error that passes, over the output's largest value, in the place of --rtol and --atol
+    #[arg(long, value_name = "ERROR", value_parser = tolerance, allow_negative_numbers = true, conflicts_with_all = ["rtol", "atol"])]
+    pub scaled_error: Option<f64>,
+    /// The least Pearson correlation with what is stored that passes, of outputs in floating point
+    #[arg(long, value_name = "R", value_parser = correlation, allow_negative_numbers = true)]
+    pub min_correlation: Option<f64>,
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {
@@ -27,7 +34,42 @@ fn tolerance(text: &str) -> Result<f64, String> {
     }
 }
 
+fn correlation(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(least) if (-1.0..=1.0).contains(&least) => Ok(least),
+        _ => Err("a correlation is a number from -1 to 1, such as 0.9999".to_owned()),
+    }
+}
+
 impl Tolerance {
+    /// The options of the command line that give this tolerance.
+    pub fn options(self) -> Vec<(&'static str, f64)> {
+        let errors = match self.scaled_error {
+            Some(error) => vec![("scaled-error", error)],
+            None => vec![("rtol", self.rtol), ("atol", self.atol)],
+        };
+        errors.into_iter().chain(self.min_correlation.map(|least| ("min-correlation", least))).collect()
+    }
+
+    /// The same for an output of these stored values: what passes of an error over the largest one is an absolute error.
+    fn of_output(self, stored: &[f64]) -> Self {
+        match self.scaled_error {
+            Some(error) => Self { rtol: 0.0, atol: error * largest(stored), ..self },
+            None => self,
+        }
+    }
+
+    /// What a line says of a fit, where a person judges by it.
+    fn told(self, fit: Fit) -> String {
+        if self.scaled_error.is_none() && self.min_correlation.is_none() {
+            return String::new();
+        }
+        let Fit { error, correlation } = fit;
+        let below = self.min_correlation.filter(|least| correlation < *least);
+        let below = below.map_or_else(String::new, |least| format!(", below {least}"));
+        format!(", error {error:.3e} of the largest value, correlation {correlation:.6}{below}")
+    }
+
     /// The error of a floating-point element in multiples of what passes; infinite where no tolerance applies.
     fn excess(self, found: f64, expected: f64) -> f64 {
         let error = (found - expected).abs();
@@ -125,6 +167,7 @@ fn judge(position: usize, port: &Port, found: &Tensor, expected: &Tensor, tolera
     let (values, wanted) = (found.to_f64(), expected.to_f64());
     let integers = |tensor: &Tensor| if tensor.element().is_float() { Vec::new() } else { tensor.to_i64() };
     let (integers, wanted_integers) = (integers(found), integers(expected));
+    let tolerance = tolerance.of_output(&wanted);
     let excess = |at: usize| match found.element().is_float() {
         true => tolerance.excess(values[at], wanted[at]),
         false if integers[at] == wanted_integers[at] => 0.0,
@@ -132,7 +175,9 @@ fn judge(position: usize, port: &Port, found: &Tensor, expected: &Tensor, tolera
     };
     let worst = (0..values.len()).max_by(|a, b| excess(*a).total_cmp(&excess(*b)));
     let failures = (0..values.len()).filter(|at| excess(*at) > 1.0).count();
-    let passed = failures == 0;
+    let fit = found.element().is_float().then(|| Fit::of(&values, &wanted));
+    let correlates = tolerance.min_correlation.zip(fit).is_none_or(|(least, fit)| fit.correlation >= least);
+    let passed = failures == 0 && correlates;
     let verdict = if passed { "ok" } else { "differs" };
     let head = format!("{}: {verdict}", head(position, port, found.ty()));
     let Some(worst) = worst else {
@@ -146,13 +191,15 @@ fn judge(position: usize, port: &Port, found: &Tensor, expected: &Tensor, tolera
     let index = coordinates(found, worst);
     let line = format!(
         "{head}, worst at {index:?}: {value:e} instead of {wanted:e}, relative error {relative:.3e}, \
-         {failures} of {} elements differ{}",
+         {failures} of {} elements differ{}{}",
         values.len(),
-        overflow(overflowed, values.len())
+        overflow(overflowed, values.len()),
+        fit.map_or_else(String::new, |fit| tolerance.told(fit))
     );
     let record = json!({
         "index": position, "name": port.name, "type": found.ty().to_string(), "passed": passed,
         "elements": values.len(), "failures": failures, "overflowed": overflowed,
+        "scaled_error": fit.map(|fit| fit.error), "correlation": fit.map(|fit| fit.correlation),
         "worst": {
             "index": index, "found": value, "expected": wanted, "absolute": absolute, "relative": relative
         }

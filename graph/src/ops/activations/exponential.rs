@@ -55,7 +55,7 @@ impl Normalizer {
     }
 
     /// Appends the largest element along the dimensions, the sum of the exponentials of the distances to it, and at last
-    /// `result` of an element's distance and that sum.
+    /// `result` of an element's distance and that sum. Only the result is rounded to a type of 16 bits.
     pub fn lower(
         &self,
         context: &Context,
@@ -70,21 +70,24 @@ impl Normalizer {
             reduction::along(program, input, &dimensions, &kept, Reducer::Maximum, |_| None)
         });
 
+        let wide = data.element.compute();
         let mut expr = ExprBuilder::new();
         let (x, _) = reduction::read_along(&mut expr, &data, &dimensions, &kept);
         let operand = expr.operand(program.ty(largest));
         let peak = expr.broadcast_read(operand, &expr.parallel_axes());
+        let [x, peak] = [x, peak].map(|value| value.cast(data.element, wide));
         let exponential = x.binary(BinaryOp::Subtract, peak).unary(UnaryOp::Exp);
-        let total = program.compute(expr.reduce(data.element, Reducer::Sum, exponential, None), &[input, largest]);
+        let total = program.compute(expr.reduce(wide, Reducer::Sum, exponential, None), &[input, largest]);
 
         let mut expr = ExprBuilder::new();
         let axes = expr.parallels(&data.shape);
         let mut read = |tensor: TensorId| {
-            let operand = expr.operand(program.ty(tensor));
-            expr.broadcast_read(operand, &axes)
+            let ty = program.ty(tensor);
+            let operand = expr.operand(ty);
+            expr.broadcast_read(operand, &axes).cast(ty.element, wide)
         };
         let distance = read(input).binary(BinaryOp::Subtract, read(largest));
-        let body = result(distance, read(total));
+        let body = result(distance, read(total)).cast(wide, data.element);
         program.compute(expr.map(data.element, body), &[input, largest, total])
     }
 }

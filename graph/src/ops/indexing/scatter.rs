@@ -94,12 +94,14 @@ impl KnownUpdates {
                 let entry = expr.reduced(width);
                 let operand = expr.operand(program.ty(table));
                 let number = expr.read(operand, vec![Index::axis(place), Index::axis(entry)]);
+                let wide = ty.element.compute();
+                let updates = compose::cast(program, updates, wide);
                 let operand = expr.operand(program.ty(updates));
                 let update = expr.indirect(&number, program.ty(updates).shape[0]);
                 let value = expr.read(operand, vec![update, Index::axis(inner)]);
-                let none = Scalar::Literal(reducer.identity(ty.element));
+                let none = Scalar::Literal(reducer.identity(wide));
                 let body = replaced(number, value, none);
-                let total = program.compute(expr.reduce(ty.element, reducer, body, None), &[table, updates]);
+                let total = program.compute(expr.reduce(wide, reducer, body, None), &[table, updates]);
                 combined(program, reducer, data, total)
             }
         }
@@ -123,10 +125,13 @@ pub fn replace(program: &mut ProgramBuilder, data: TensorId, updates: TensorId, 
     program.compute(expr.map(ty.element, body), &[last, data, updates])
 }
 
-/// What is there and what the updates combine to, combined.
+/// What is there and what the updates combine to, combined. Updates are of the type that they are combined in, and the result is
+/// rounded to that of the data.
 pub fn combined(program: &mut ProgramBuilder, reducer: Reducer, data: TensorId, updates: TensorId) -> TensorId {
-    let element = program.ty(data).element;
-    compose::map(program, [data, updates], element, |[x, y]| x.binary(reducer.op(), y))
+    let [element, wide] = [data, updates].map(|tensor| program.ty(tensor).element);
+    compose::map(program, [data, updates], element, |[x, y]| {
+        x.cast(element, wide).binary(reducer.op(), y).cast(wide, element)
+    })
 }
 
 /// `update` where it goes to a place, the identity of the reducer elsewhere.

@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 use crate::expr::{BinaryOp, ExprBuilder, Guard, Index, Literal, Reducer, Scalar};
 use crate::ops::scatter::{self, Combination, KnownUpdates, NUMBER};
 use crate::ops::{
-    Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, axes, indices, movement,
+    Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, axes, compose, indices,
+    movement,
 };
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::ValueType;
@@ -132,10 +133,12 @@ impl Operator for ScatterElements {
         let goes_there = place.binary(BinaryOp::Equal, own_place);
         match self.combination {
             Combination::With(reducer) => {
-                let operand = expr.operand(updates);
-                let update = expr.guarded_read(operand, index, guard, Literal::new(data.element, 0.0));
-                let body = scatter::contribution(data.element, reducer, goes_there, update);
-                let total = program.compute(expr.reduce(data.element, reducer, body, None), &[places, updates_id]);
+                let wide = data.element.compute();
+                let updates_id = compose::cast(program, updates_id, wide);
+                let operand = expr.operand(program.ty(updates_id));
+                let update = expr.guarded_read(operand, index, guard, Literal::new(wide, 0.0));
+                let body = scatter::contribution(wide, reducer, goes_there, update);
+                let total = program.compute(expr.reduce(wide, reducer, body, None), &[places, updates_id]);
                 vec![scatter::combined(program, reducer, data_id, total)]
             }
             Combination::Replace => {

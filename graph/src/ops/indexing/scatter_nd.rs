@@ -5,7 +5,9 @@ use std::ops::RangeInclusive;
 use crate::expr::{BinaryOp, ExprBuilder, Index, Reducer, Scalar};
 use crate::ops::indices::{Tuples, volume};
 use crate::ops::scatter::{self, Combination, KnownUpdates, NUMBER};
-use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, movement};
+use crate::ops::{
+    Attribute, AttributeError, AttributeReader, Context, InferError, NEWEST_OPSET, Operator, compose, movement,
+};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::{Shape, ValueType};
 
@@ -100,6 +102,8 @@ impl Operator for ScatterNd {
             }
             Combination::With(reducer) => {
                 let places = places(program, context, &extents, tuples);
+                let wide = element.compute();
+                let updates = compose::cast(program, updates, wide);
                 let mut expr = ExprBuilder::new();
                 let (place, inner) = (expr.parallel(extents.places), expr.parallel(extents.slice));
                 let update = expr.reduced(extents.updates);
@@ -108,8 +112,8 @@ impl Operator for ScatterNd {
                 let own = Scalar::Index(Index::axis(place), NUMBER);
                 let operand = expr.operand(program.ty(updates));
                 let value = expr.read(operand, vec![Index::axis(update), Index::axis(inner)]);
-                let body = scatter::contribution(element, reducer, goes.binary(BinaryOp::Equal, own), value);
-                let total = program.compute(expr.reduce(element, reducer, body, None), &[places, updates]);
+                let body = scatter::contribution(wide, reducer, goes.binary(BinaryOp::Equal, own), value);
+                let total = program.compute(expr.reduce(wide, reducer, body, None), &[places, updates]);
                 scatter::combined(program, reducer, flat, total)
             }
         };

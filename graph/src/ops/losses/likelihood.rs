@@ -96,27 +96,32 @@ impl Likelihood {
             }),
             None => losses,
         };
+        let wide = element.compute();
         let all = |program: &mut ProgramBuilder, tensor: TensorId| {
+            let tensor = compose::cast(program, tensor, wide);
             let dimensions: Vec<usize> = (0..program.ty(tensor).shape.len()).collect();
             let total = compose::reduce(program, tensor, &dimensions, Reducer::Sum);
             crate::ops::movement::reshape(program, total, &Shape::scalar())
         };
         match self.combination {
             Combination::None => losses,
-            Combination::Sum => all(program, losses),
+            Combination::Sum => {
+                let total = all(program, losses);
+                compose::cast(program, total, element)
+            }
             Combination::Mean => {
                 let total = all(program, losses);
                 match weight {
                     Some(weight) => {
                         let weight = all(program, weight);
                         compose::map(program, [total, weight], element, |[total, weight]| {
-                            total.binary(BinaryOp::Divide, weight)
+                            total.binary(BinaryOp::Divide, weight).cast(wide, element)
                         })
                     }
                     None => {
                         let count = program.ty(losses).shape.iter().product::<usize>();
                         compose::map(program, [total], element, |[total]| {
-                            total.binary(BinaryOp::Divide, Scalar::literal(element, count as f64))
+                            total.binary(BinaryOp::Divide, Scalar::literal(wide, count as f64)).cast(wide, element)
                         })
                     }
                 }

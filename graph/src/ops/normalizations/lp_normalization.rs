@@ -62,15 +62,20 @@ impl Operator for LpNormalization {
         let data = context.accepted(0);
         let (element, input) = (data.element, inputs[0].expect("inference found the input"));
         let dimension = axes::dimension(self.axis, data.shape.len()).expect("inference accepted the axis");
-        let sizes = compose::map(program, [input], element, |[x]| match self.norm {
-            Norm::Sum => x.unary(UnaryOp::Absolute),
-            Norm::Euclidean => x.clone().binary(BinaryOp::Multiply, x),
+        let wide = element.compute();
+        let sizes = compose::map(program, [input], wide, |[x]| {
+            let x = x.cast(element, wide);
+            match self.norm {
+                Norm::Sum => x.unary(UnaryOp::Absolute),
+                Norm::Euclidean => x.clone().binary(BinaryOp::Multiply, x),
+            }
         });
         let total = compose::reduce(program, sizes, &[dimension], Reducer::Sum);
         vec![compose::map(program, [input, total], element, |[x, total]| {
-            let zero = Scalar::literal(element, 0.0);
+            let zero = Scalar::literal(wide, 0.0);
             let norm = if self.norm == Norm::Sum { total.clone() } else { total.clone().unary(UnaryOp::Sqrt) };
-            total.binary(BinaryOp::Equal, zero.clone()).select(zero, x.binary(BinaryOp::Divide, norm))
+            let share = x.cast(element, wide).binary(BinaryOp::Divide, norm);
+            total.binary(BinaryOp::Equal, zero.clone()).select(zero, share).cast(wide, element)
         })]
     }
 }

@@ -44,8 +44,9 @@ impl Operator for GlobalLpPool {
         let element = context.accepted(0).element;
         let data = inputs[0].expect("inference found the input");
         let spatial: Vec<usize> = (2..context.accepted(0).shape.len()).collect();
-        let powers = compose::map(program, [data], element, |[x]| self.order.power(element, x));
+        let wide = element.compute();
+        let powers = compose::map(program, [data], wide, |[x]| self.order.power(wide, x.cast(element, wide)));
         let total = compose::reduce(program, powers, &spatial, Reducer::Sum);
-        vec![compose::map(program, [total], element, |[x]| self.order.root(element, x))]
+        vec![compose::map(program, [total], element, |[x]| self.order.root(wide, x).cast(wide, element))]
     }
 }

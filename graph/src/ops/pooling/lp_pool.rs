@@ -94,10 +94,11 @@ impl Operator for LpPool {
     fn lower(&self, context: &Context, inputs: &[Option<TensorId>], program: &mut ProgramBuilder) -> Vec<TensorId> {
         let element = context.accepted(0).element;
         let data = inputs[0].expect("inference found the input");
-        let powers = compose::map(program, [data], element, |[x]| self.order.power(element, x));
-        let zero = Literal::new(element, 0.0);
+        let wide = element.compute();
+        let powers = compose::map(program, [data], wide, |[x]| self.order.power(wide, x.cast(element, wide)));
+        let zero = Literal::new(wide, 0.0);
         vec![self.pool.reduce(context, powers, program, Reducer::Sum, zero, |_, _, _| {
-            Some(self.order.root(element, Scalar::Reduced))
+            Some(self.order.root(wide, Scalar::Reduced).cast(wide, element))
         })]
     }
 }

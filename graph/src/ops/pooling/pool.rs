@@ -60,7 +60,7 @@ impl Pool {
         let places = spans.iter().zip(windows.iter().zip(&taps));
         let places = places.map(|(span, (&window, &tap))| span.place(window, tap));
         let index = outer.iter().map(|&axis| Index::axis(axis)).chain(places).collect();
-        let operand = expr.operand(data);
+        let operand = expr.operand(program.ty(input));
         let body = expr.padded_read(operand, index, fill);
         let epilogue = epilogue(&spans, &windows, &expr);
         let pooled = expr.reduce(data.element, reducer, body, epilogue);

@@ -1,7 +1,9 @@
 //! What `CumSum` and `CumProd` have in common.
 
 use crate::expr::{ExprBuilder, Guard, Index, Reducer};
-use crate::ops::{Attribute, AttributeError, AttributeReader, Context, InferError, axes, elementwise, movement};
+use crate::ops::{
+    Attribute, AttributeError, AttributeReader, Context, InferError, axes, compose, elementwise, movement,
+};
 use crate::program::{ProgramBuilder, TensorId};
 use crate::types::MAX_RANK;
 
@@ -70,6 +72,13 @@ impl Prefix {
         let pairs = shape.elements().saturating_mul(shape[dimension]);
         if shape[dimension] <= 2 * SHORTEST_BLOCK || pairs <= MOST_PAIRS {
             return self.by_themselves(program, data, dimension, reducer);
+        }
+        let element = program.ty(data).element;
+        if element.compute() != element {
+            // Sums of blocks are rounded once, with what is added to them.
+            let wide = compose::cast(program, data, element.compute());
+            let combined = self.along(program, wide, dimension, reducer);
+            return compose::cast(program, combined, element);
         }
         if shape.len() < MAX_RANK {
             return self.over_blocks(program, data, dimension, reducer);

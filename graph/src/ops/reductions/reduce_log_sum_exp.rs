@@ -52,12 +52,14 @@ impl Operator for ReduceLogSumExp {
             let size = x.clone().unary(UnaryOp::Absolute);
             size.binary(BinaryOp::Less, bound(f64::INFINITY)).select(x, bound(0.0))
         });
-        let exponentials = compose::map(program, [data, shift], element, |[x, shift]| {
+        let wide = element.compute();
+        let exponentials = compose::map(program, [data, shift], wide, |operands| {
+            let [x, shift] = operands.map(|value| value.cast(element, wide));
             x.binary(BinaryOp::Subtract, shift).unary(UnaryOp::Exp)
         });
         let total = compose::reduce(program, exponentials, &dimensions, Reducer::Sum);
         let result = compose::map(program, [total, shift], element, |[total, shift]| {
-            total.unary(UnaryOp::Log).binary(BinaryOp::Add, shift)
+            total.unary(UnaryOp::Log).binary(BinaryOp::Add, shift.cast(element, wide)).cast(wide, element)
         });
         vec![movement::reshape(program, result, &output.shape)]
     }
