@@ -8,7 +8,7 @@ with a reason (exit code 3). Of a device's graphs at most a tenth may be refused
 Sums of singles are kept exact, so that their order does not matter, and what is not exact is never compared, rounded to
 an integer or cast to one. Needs numpy, onnx and onnxruntime; scripts/fetch_onnxruntime.sh fetches them.
 
-    PYTHONPATH=.onnxruntime python3 scripts/random_graphs.py [--seeds 0:200] [--device host] [--keep DIR]
+    PYTHONPATH=.onnxruntime python3 scripts/random_graphs.py [--seeds 0:200] [--device host] [--element f16] [--keep DIR]
 """
 
 import itertools
