@@ -14,9 +14,9 @@ use crate::lower::staged::phase::Phase;
 /// How the sum is computed.
 enum Method<'a> {
     /// A block a thread.
-    Blocked(Product<'a>, blocked::Placed),
+    Blocked(Box<Product<'a>>, blocked::Placed),
     /// A block a warp.
-    Matrices(WarpProduct<'a>, matrices::Placed),
+    Matrices(Box<WarpProduct<'a>>, matrices::Placed),
 }
 
 /// The sums of the threads, or warps, that have a block.
@@ -41,7 +41,7 @@ impl<'a> WeightedSum<'a> {
                 let (number, busy) = numbered(emitter, worker, product.blocks())?;
                 let placed = product.place(emitter, number)?;
                 product.clear(emitter)?;
-                Ok(Self { method: Method::Blocked(product, placed), busy })
+                Ok(Self { method: Method::Blocked(Box::new(product), placed), busy })
             }
             ProductStep::Matrices(step) => {
                 let mut product = WarpProduct::new(emitter, phase, step.product.block, geometry.walk());
@@ -49,7 +49,7 @@ impl<'a> WeightedSum<'a> {
                 let (number, busy) = numbered(emitter, worker, product.blocks())?;
                 let placed = product.place(emitter, number)?;
                 product.clear(emitter)?;
-                Ok(Self { method: Method::Matrices(product, placed), busy })
+                Ok(Self { method: Method::Matrices(Box::new(product), placed), busy })
             }
         }
     }

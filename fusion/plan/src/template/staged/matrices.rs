@@ -319,14 +319,14 @@ impl MatrixPhase<'_> {
         let axes: Vec<usize> = parallel.map(|(position, _)| position).collect();
         let groups = block.groups(class);
         let path = match sources[read.operand] {
-            StageSource::Operand(_) => self.from_memory(read, &axes, groups, place)?,
-            StageSource::Staged(staged) => self.from_box(read, &axes, &self.boxes[staged])?,
+            StageSource::Operand(_) => self.path_from_memory(read, &axes, groups, place)?,
+            StageSource::Staged(staged) => self.path_from_box(read, &axes, &self.boxes[staged])?,
             StageSource::Stage(_) => return None,
         };
         Some(MatrixSide { class, read: id, axes, groups, path })
     }
 
-    fn from_memory(
+    fn path_from_memory(
         &self,
         read: &Read,
         axes: &[usize],
@@ -350,7 +350,7 @@ impl MatrixPhase<'_> {
         Some(FactorPath::Elements(if neighbours { groups } else { 1 }))
     }
 
-    fn from_box(&self, read: &Read, axes: &[usize], spans: &StagedBox) -> Option<FactorPath> {
+    fn path_from_box(&self, read: &Read, axes: &[usize], spans: &StagedBox) -> Option<FactorPath> {
         let index = slot(read, spans);
         let starts = spans.iter().zip(strides(spans));
         let mut starts = starts.map(|(span, stride)| alignment(span) == MATRIX || stride.is_multiple_of(MATRIX));
