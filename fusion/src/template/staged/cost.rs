@@ -316,7 +316,7 @@ impl<'s> PhaseWork<'s> {
     /// The products of all blocks of warps: the loads of some steps are waited for together, then their products are summed.
     pub(crate) fn matrices(&self, step: &MatrixStep) -> f64 {
         let expr = &self.stage.expr;
-        let inner = expr.reduced().last().map_or(1, |axis| expr.axes[axis].extent);
+        let inner = expr.reduced().last().map_or(1, |axis| expr.axes[axis].extent).max(1);
         let length = reduction_length(expr) as f64;
         let waits = length / inner as f64 * inner.div_ceil(WRITTEN_OUT) as f64;
         step.trips as f64 * (waits * self.latency + length * step.cycles)

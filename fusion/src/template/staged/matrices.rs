@@ -143,14 +143,21 @@ impl<'b> MatrixModel<'b> {
         let mut lanes = Lanes::new(self.stage.expr.axes.len());
         let mut counts = KernelCounts::default();
         let is_matrix = matches!(side.path, FactorPath::Matrices { .. });
-        let last_step = inner - if side.path == (FactorPath::Matrices { transposed: false }) { MATRIX } else { 1 };
+        // Boxes have all steps of a stretch, whether there are so many or not.
+        let last_step = match side.path {
+            FactorPath::Matrices { transposed } => {
+                inner.next_multiple_of(self.walk.steps) - if transposed { 1 } else { MATRIX }
+            }
+            FactorPath::Steps | FactorPath::Elements(_) => inner - 1,
+        };
         let run = side.run();
         let along = side.axes.iter().rfind(|axis| placed.place.extents[**axis] > 1);
         let along = along.and_then(|axis| self.stage.expr.parallel().nth(*axis));
         let mut load = |width: usize, share: f64, of_lane: &dyn Fn(usize) -> Option<(usize, usize)>| {
             lanes.place(|lane, point| {
                 let Some((step, element)) = of_lane(lane) else { return false };
-                set(&self.reduction, walk + step.min(last_step), point);
+                set(&self.reduction, walk, point);
+                self.reduction.last().iter().for_each(|(axis, _)| point[*axis] = step.min(last_step) as i64);
                 self.place(placed, (at, element), point);
                 // Runs beyond an edge are the last one.
                 along.iter().for_each(|axis| point[axis.index()] -= point[axis.index()] % run as i64);

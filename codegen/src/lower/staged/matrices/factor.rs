@@ -214,14 +214,14 @@ impl Factor {
         Ok(())
     }
 
-    /// Sets to zero what loads of matrices brought of steps beyond a whole reduction. A stretch has zeros there.
+    /// Sets to zero what loads of matrices brought of steps beyond the last.
     fn clear_tail(
         &self,
         emitter: &mut Emitter,
         (lane, walk): (&Lane, &StepsOf),
         (chunk, first, at): (LocalId, LocalId, LocalId),
     ) {
-        let Some(limit) = walk.limit.as_ref().filter(|_| walk.first.is_none()) else { return };
+        let Some(limit) = &walk.limit else { return };
         for (group, word) in (0..self.side.groups.min(2)).flat_map(|group| [(group, 0), (group, 1)]) {
             let index = self.index(chunk, add(scaled(at.into(), 2), Expression::i32(group as i32)), word);
             let value = Expression::Element(self.words, Box::new(index.clone()));

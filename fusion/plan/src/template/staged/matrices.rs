@@ -288,8 +288,16 @@ impl MatrixPhase<'_> {
     /// How warps with this block compute the phase; `None` where its factors are not 16 bits wide, are computed, or do not lie in
     /// boxes as matrices. `place` gives the element of memory that a read of an operand finds.
     pub fn product(&self, block: WarpBlock, place: &dyn Fn(&Read) -> Index) -> Option<MatrixProduct> {
-        let contraction = self.contraction()?;
-        let side = |class: AxisClass| self.side(&contraction, class, block, place);
+        self.product_of(&self.contraction()?, block, place)
+    }
+
+    fn product_of(
+        &self,
+        contraction: &Contraction,
+        block: WarpBlock,
+        place: &dyn Fn(&Read) -> Index,
+    ) -> Option<MatrixProduct> {
+        let side = |class: AxisClass| self.side(contraction, class, block, place);
         let sides = [side(AxisClass::Row)?, side(AxisClass::Column)?];
         let in_memory = sides.iter().all(|side| !matches!(side.path, FactorPath::Matrices { .. }));
         let by_steps = sides.iter().any(|side| side.path == FactorPath::Steps);
@@ -341,7 +349,8 @@ impl MatrixPhase<'_> {
         let index = place(read);
         let plain = read.guard.is_always() && index.is_affine();
         let inner = innermost(&self.stage.expr)?;
-        if plain && self.walk.steps.is_multiple_of(MATRIX) && self.run_along(&index, inner, MATRIX) {
+        let has_whole_runs = self.stage.expr.axes[inner].extent.is_multiple_of(MATRIX);
+        if plain && has_whole_runs && self.run_along(&index, inner, MATRIX) {
             return Some(FactorPath::Steps);
         }
         let neighbours = plain && groups > 1 && self.has_runs(axes, groups) && {
@@ -389,26 +398,23 @@ impl MatrixPhase<'_> {
         index.coefficient(along) == 1 && divides(index.offset()) && others.all(|axis| divides(index.coefficient(axis)))
     }
 
-    /// The cheapest block, and what it takes; `None` where tensor cores cannot compute the phase, or other units do it sooner.
+    /// The cheapest block, and what it takes; `None` where tensor cores cannot compute the phase.
     pub fn cheapest(&self, block_size: BlockSize) -> Option<MatrixStep> {
+        self.cheapest_of(block_size, |_| true)
+    }
+
+    /// The same of those blocks of which each warp has one at most, so that it may keep its sums.
+    pub fn cheapest_kept(&self, block_size: BlockSize) -> Option<MatrixStep> {
+        self.cheapest_of(block_size, |step| step.trips <= 1)
+    }
+
+    fn cheapest_of(&self, block_size: BlockSize, takes: impl Fn(&MatrixStep) -> bool) -> Option<MatrixStep> {
         let contraction = self.contraction()?;
         let sides = Sides::of(&self.stage.expr, &contraction, &self.extents());
         let place = |read: &Read| dense(&self.stage.expr, read);
         let steps = BLOCKS.into_iter().filter_map(|block| {
-            let product = self.product(block, &place)?;
-            Some(MatrixStep::new(product, sides, self.walk, block_size))
-        });
-        steps.min_by(|a, b| a.total().total_cmp(&b.total()))
-    }
-
-    /// The same of those blocks that cover the box with one a warp at most, so that each warp may keep its sums.
-    pub fn cheapest_kept(&self, block_size: BlockSize) -> Option<MatrixStep> {
-        let contraction = self.contraction()?;
-        let sides = Sides::of(&self.stage.expr, &contraction, &self.extents());
-        let place = |read: &Read| dense(&self.stage.expr, read);
-        let steps = BLOCKS.into_iter().filter(|block| block.count(sides) <= block_size.warps()).filter_map(|block| {
-            let product = self.product(block, &place)?;
-            Some(MatrixStep::new(product, sides, self.walk, block_size))
+            let product = self.product_of(&contraction, block, &place)?;
+            Some(MatrixStep::new(product, sides, self.walk, block_size)).filter(&takes)
         });
         steps.min_by(|a, b| a.total().total_cmp(&b.total()))
     }
