@@ -41,6 +41,8 @@ const CODE_STRIDE: usize = 3;
 const FEWEST: usize = 5;
 const UNITS: usize = 3;
 
+/// Fewer than a matrix has; the softmax of one is no softmax.
+const FEWEST_KEYS: usize = 5;
 /// Multiplications of a head's scores; cases of more have few rows.
 const MOST_PRODUCTS: usize = 6 << 20;
 
@@ -69,8 +71,8 @@ impl Case {
         let mask = MASKS[number / 3 % MASKS.len()];
         let rows = LENGTHS[random.below(LENGTHS.len())];
         let keys = match mask {
-            Mask::Causal => rows.max(16),
-            _ => LENGTHS[number % LENGTHS.len()].max(16),
+            Mask::Causal => rows.max(FEWEST_KEYS),
+            _ => LENGTHS[number % LENGTHS.len()].max(FEWEST_KEYS),
         };
         let rows = if matches!(mask, Mask::Causal) { keys } else { rows };
         let depth = DEPTHS[number % DEPTHS.len()];
