@@ -1,7 +1,7 @@
 """Compares random control flow over values of which data say the extents with ONNX Runtime.
 
-Every seed gives a graph whose value is, again and again, cut to what a condition marks, sliced, sorted, laid end to end, or
-goes through an `If` on data or a `Loop` that data end, whose graphs do the same. The branches of an `If` and what a loop carries may
+Every seed gives a graph whose value is, again and again, cut to what a condition marks, sliced, sorted or laid end to end. It
+may also go through an `If` on data or a `Loop` that data end, whose graphs do the same. The branches of an `If` and what a loop carries may
 have other extents. ONNX Runtime, without optimisations, says what the outputs are, of which one is the last value's shape;
 `warpweave compare` must agree on every device of --device, or refuse the model with a reason (exit code 3). At most a tenth
 may be refused. Elements are small integers in single precision, so sums are exact.

@@ -1,9 +1,9 @@
 """Random graphs whose floating point is stored in FP16 or BF16, as `random_graphs.py --element f16` compares them.
 
 A graph is evaluated node by node by ONNX Runtime in singles, several times: rounded to nearest after every node, not rounded,
-and rounded up or down at random. The first of these is what is expected. How far the others are from it is what rounding
-allows: an element is wrong that differs by more than BAR times this, SHARE times the same of its tensor's worst element, and a
-unit in the last place together. Where no evaluation differs, all bits must be equal. A value in which rounding grows beyond
+and rounded up or down at random. The first of these is what is expected. The spread of an
+element is how far the others are from it. An element may differ by the sum of BAR times its spread, SHARE times the largest
+spread of its tensor, and a unit in the last place. Where no evaluation differs, all bits must be equal. A value in which rounding grows beyond
 MOST_SPREAD is left out.
 """
 

@@ -2,10 +2,10 @@
 
 Every seed is a graph of 5 to 30 of NNSmith's operators. ONNX Runtime, without optimisations, says what its outputs are;
 `warpweave compare` must agree on every device of --device, or refuse the model with a reason (exit code 3). At most
-MOST_REFUSED of the graphs may be refused, and at most MOST_UNFIT be unfit: those for which all drawn inputs make an integer
-overflow or an operator read what ONNX does not define, such as the maximum of NaN, and those whose outputs are not
-determined, since ONNX Runtime gives others when it optimises, or when every inexact operator errs by a few units in the
-last place.
+MOST_REFUSED of the graphs may be refused, and at most MOST_UNFIT be unfit. A graph is unfit if all drawn inputs make an
+integer overflow, or an operator read what ONNX does not define, such as the maximum of NaN. It is unfit, too, if its outputs
+are not determined: ONNX Runtime gives others when it optimises, or when inexact operators err by a few units in the last
+place.
 
 Needs what scripts/fetch_nnsmith.sh fetches. With --sample FILE.zip it compares the graphs of that file instead, which needs
 Python alone; --pack FILE.zip writes one.

@@ -74,7 +74,7 @@ impl Suite {
         self.least_scanned = (instructions, operations);
     }
 
-    /// Runs the trials that the command line selects, prints the time and the slowest trials, and fails if a trial does, if
+    /// Runs the trials that the command line selects, and prints the time and the slowest trials. Fails if a trial does, if
     /// the budget is exceeded, if too little machine code is scanned, or if the suite has no trials.
     pub fn run(mut self) -> ExitCode {
         let arguments = Arguments::from_args();

@@ -197,10 +197,10 @@ pub enum Statement {
         /// Whether the matrices are transposed on their way.
         transposed: bool,
     },
-    /// `place = left · right + sums`: matrices of 16 × 16, 16 × 8 and 16 × 8 elements that the lanes of the warp hold
-    /// together, as [`FragmentKind::position`](warpweave_plan::tensor_core::fragment::FragmentKind::position) says; PTX's
-    /// `mma.m16n8k16`, whose sums are those of
-    /// [`TensorCore::dot`](warpweave_plan::tensor_core::sum::TensorCore::dot). All lanes must be active.
+    /// `place = left · right + sums`: matrices of 16 × 16, 16 × 8 and 16 × 8 elements; PTX's `mma.m16n8k16`. The lanes of
+    /// the warp hold them together, as
+    /// [`FragmentKind::position`](warpweave_plan::tensor_core::fragment::FragmentKind::position) says. The sums are those
+    /// of [`TensorCore::dot`](warpweave_plan::tensor_core::sum::TensorCore::dot). All lanes must be active.
     MultiplyMatrices {
         /// What is written, `F32`; the first of four array elements.
         place: Place,

@@ -13,9 +13,9 @@ use crate::program::{Definition, Source, Statement, TensorId, TensorProgram};
 /// Makes constants of the variables that are not used as weights; returns that graph, and the names of those variables in order.
 ///
 /// An *activation* is a tensor that depends on an input of the graph. A variable, or an expression of variables and constants
-/// alone, is used as a weight if it is a factor or an addend of an activation, a branch of a selection, a part of a concatenation
-/// with one, or a table that an activation indexes. So are the parameters of products, convolutions, normalisations, embeddings
-/// and biases. A variable that is only compared with activations, subtracted from them, or a divisor of them is a buffer: an
+/// alone, is used as a weight if it is a factor or an addend of an activation, or a table that an activation indexes. The same
+/// holds of a branch of a selection, and of a part of a concatenation, beside an activation. Parameters of products,
+/// convolutions, normalisations, embeddings and biases are used as weights. A variable that is only compared with activations, subtracted from them, or a divisor of them is a buffer: an
 /// exporter has written PyTorch's buffers as initializers, such as the knots of a spline. Running statistics stay variables.
 /// If no variable is used as a weight, the graph is returned as it is.
 ///

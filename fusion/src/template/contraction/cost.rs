@@ -50,8 +50,8 @@ const MATRIX_CYCLES: f64 = 1.085;
 /// Cycles until the first operands are there: they lie in constant or in shared memory.
 const OPERANDS_CYCLES: f64 = 80.0;
 
-/// Cycles that a tile takes less where a stream calls the kernel than where it is a node: its operands are there, and the first
-/// fetch of what may be loaded before a wait is asked for before the tile's place is known.
+/// Cycles that a tile takes less where a stream calls the kernel than where it is a node. Its operands are there, and what may
+/// be loaded before a wait is asked for before the tile's place is known.
 const STREAM_SAVING_CYCLES: f64 = 200.0;
 
 /// Cycles from an integer instruction to one that needs its result.

@@ -29,7 +29,8 @@ pub(crate) fn sum(row: Expression, column: Expression, columns: usize) -> Expres
 /// Where the rows that the thread names begin in the tile of each side, of the first matrices that its warp loads.
 ///
 /// Four matrices are loaded at once. Of the left factor they are the upper and the lower half of a product's rows, then the same
-/// further along the reduction; of the right factor both parts along the reduction of a product's columns, then of the next's.
+/// further along the reduction. Of the right factor they are both parts along the reduction of a product's columns, then of the
+/// next's.
 pub(super) fn starts(emitter: &mut Emitter, products: &Products, sides: &[Side; 2]) -> [LocalId; 2] {
     let thread = emitter.bind(ScalarType::I32, Expression::Builtin(Builtin::Thread));
     let of_slice = products.slice.as_ref().map_or(thread, |slice| slice.thread);

@@ -77,8 +77,8 @@ impl Passes {
 /// Bytes of shared memory in which vectors lie, at most.
 const MOST_VECTOR_BYTES: usize = 32 << 10;
 
-/// For how many steps the vectors that all rows of a tile read have room in shared memory: for two, so that a warp may bring
-/// those of a step while others still read those of the one before, for one, or for none.
+/// For how many steps the vectors that all rows of a tile read have room in shared memory: two, one or none. With room for
+/// two a warp may bring those of a step while others still read those of the step before.
 pub fn vector_steps(kernel: &Kernel) -> usize {
     let bytes = vector_bytes(kernel);
     (1..=2).rev().find(|steps| steps * bytes <= MOST_VECTOR_BYTES).unwrap_or(0)
