@@ -7,21 +7,23 @@ use warpweave_plan::template::staged::phase::ProductStep;
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
 use crate::lower::emitter::{Emitter, binary, less};
 use crate::lower::error::LowerError;
-use crate::lower::staged::blocked::{self, OfRow, Product, Stretch};
-use crate::lower::staged::matrices::{self, WarpProduct, warp_number};
+use crate::lower::staged::blocked::{Product, Stretch};
+use crate::lower::staged::matrices::{WarpProduct, warp_number};
 use crate::lower::staged::phase::Phase;
+use crate::lower::staged::sums::{OfRow, Placed};
 
 /// How the sum is computed.
 enum Method<'a> {
     /// A block a thread.
-    Blocked(Box<Product<'a>>, blocked::Placed),
+    Blocked(Box<Product<'a>>),
     /// A block a warp.
-    Matrices(Box<WarpProduct<'a>>, matrices::Placed),
+    Matrices(Box<WarpProduct<'a>>),
 }
 
 /// The sums of the threads, or warps, that have a block.
 pub(super) struct WeightedSum<'a> {
     method: Method<'a>,
+    placed: Placed,
     /// Whether the thread, or its warp, has a block; absent if all have. Those without take the last and store nothing.
     busy: Option<Expression>,
 }
@@ -41,7 +43,7 @@ impl<'a> WeightedSum<'a> {
                 let (number, busy) = numbered(emitter, worker, product.blocks())?;
                 let placed = product.place(emitter, number)?;
                 product.clear(emitter)?;
-                Ok(Self { method: Method::Blocked(Box::new(product), placed), busy })
+                Ok(Self { method: Method::Blocked(Box::new(product)), placed, busy })
             }
             ProductStep::Matrices(step) => {
                 let mut product = WarpProduct::new(emitter, phase, step.product.block, geometry.walk());
@@ -49,7 +51,7 @@ impl<'a> WeightedSum<'a> {
                 let (number, busy) = numbered(emitter, worker, product.blocks())?;
                 let placed = product.place(emitter, number)?;
                 product.clear(emitter)?;
-                Ok(Self { method: Method::Matrices(Box::new(product), placed), busy })
+                Ok(Self { method: Method::Matrices(Box::new(product)), placed, busy })
             }
         }
     }
@@ -59,8 +61,8 @@ impl<'a> WeightedSum<'a> {
         emitter.when(self.busy.clone(), |emitter| {
             self.rescale(emitter, of_row)?;
             match &self.method {
-                Method::Blocked(product, placed) => product.reduce(emitter, placed, Some(stretch)),
-                Method::Matrices(product, placed) => product.reduce(emitter, placed, Some(stretch)),
+                Method::Blocked(product) => product.reduce(emitter, &self.placed, Some(stretch)),
+                Method::Matrices(product) => product.reduce(emitter, &self.placed, Some(stretch)),
             }
         })
     }
@@ -70,16 +72,16 @@ impl<'a> WeightedSum<'a> {
         emitter.when(self.busy.clone(), |emitter| {
             self.rescale(emitter, of_row)?;
             match &self.method {
-                Method::Blocked(product, placed) => product.store(emitter, placed),
-                Method::Matrices(product, placed) => product.store(emitter, placed),
+                Method::Blocked(product) => product.store(emitter, &self.placed),
+                Method::Matrices(product) => product.store(emitter, &self.placed),
             }
         })
     }
 
     fn rescale(&self, emitter: &mut Emitter, of_row: &OfRow) -> Result<(), LowerError> {
         match &self.method {
-            Method::Blocked(product, placed) => product.rescale_rows(emitter, placed, of_row),
-            Method::Matrices(product, placed) => product.rescale_rows(emitter, placed, of_row),
+            Method::Blocked(product) => product.rescale_rows(emitter, &self.placed, of_row),
+            Method::Matrices(product) => product.rescale_rows(emitter, &self.placed, of_row),
         }
     }
 }

@@ -14,28 +14,19 @@ use crate::kernel_ir::expression::{BinaryOp, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId};
 use crate::kernel_ir::memory::Width;
 use crate::kernel_ir::statement::{Place, Statement};
-use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
+use crate::lower::emitter::{Emitter, add, binary, less, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::scalar::Point;
-use crate::lower::staged::phase::{Phase, all, fetch_behind, reduce_axes, thread_number};
+use crate::lower::staged::phase::{Phase, fetch_behind, reduce_axes, thread_number};
+use crate::lower::staged::sums::{Elements, OfRow, Placed, SumOrder, Sums, axes_of, extents};
 use crate::lower::tile::decode_box;
 
 /// The rows, or the columns, of a thread.
 pub(crate) struct Side<'a> {
     factor: &'a Scalar,
-    /// Positions among the phase's axes.
-    axes: Vec<usize>,
-    per_thread: usize,
+    elements: Elements,
     /// Blocks along the side.
     blocks: usize,
-    /// Coordinates of the thread's elements, an array an axis.
-    coordinates: Vec<ArrayId>,
-    /// What the elements add to the number in the box.
-    slots: ArrayId,
-    /// Whether the elements are to be stored; absent if all are.
-    real: Option<ArrayId>,
-    /// Whether they are no padding; absent if all are none.
-    exists: Option<ArrayId>,
     /// The factor at one step.
     values: ArrayId,
     /// Reads of which the values of several steps are fetched before the first is used.
@@ -84,21 +75,11 @@ pub(crate) struct Stretch {
 pub(crate) struct Product<'a> {
     phase: &'a Phase<'a>,
     batch: Vec<usize>,
-    batches: Vec<usize>,
     row: Side<'a>,
     column: Side<'a>,
     across: Across,
-    accumulators: ArrayId,
+    sums: Sums,
 }
-
-/// A block of a thread.
-pub(crate) struct Placed {
-    coordinates: Vec<Expression>,
-    batch: Batch,
-}
-
-/// What gives a value for the coordinates of a row.
-pub(crate) type OfRow<'f> = dyn Fn(&mut Emitter, &[Expression]) -> Result<LocalId, LowerError> + 'f;
 
 /// Emits the phase.
 pub(crate) fn emit(
@@ -133,7 +114,6 @@ impl<'a> Product<'a> {
         across: Across,
     ) -> Self {
         let batch = axes_of(phase, contraction, AxisClass::Batch);
-        let batches = batch.iter().map(|&axis| phase.axes[axis].extent).collect();
         let per_thread = [(AxisClass::Row, rows), (AxisClass::Column, columns)];
         let fetched =
             per_thread.map(|(class, elements)| elements * in_memory(emitter, phase, contraction.factor(class)));
@@ -141,13 +121,18 @@ impl<'a> Product<'a> {
         let ahead = fetched.map(|elements| if is_fetched_ahead(elements) { elements } else { 0 });
         let steps = steps_a_trip(extent, ahead);
         let [row, column] = per_thread.map(|own| side(emitter, phase, contraction, own, steps));
-        let accumulators = emitter.array(ScalarType::F32, rows * columns);
-        Self { phase, batch, batches, row, column, across, accumulators }
+        let sums = Sums::new(emitter, SumOrder::Rows, [rows, columns]);
+        Self { phase, batch, row, column, across, sums }
     }
 
     /// The number of blocks that cover the box.
     pub(crate) fn blocks(&self) -> usize {
-        self.batches.iter().product::<usize>() * self.row.blocks * self.column.blocks
+        self.batches() * self.row.blocks * self.column.blocks
+    }
+
+    /// Points of the batch.
+    fn batches(&self) -> usize {
+        extents(self.phase, &self.batch).iter().product()
     }
 
     /// The block of this number.
@@ -157,26 +142,21 @@ impl<'a> Product<'a> {
             Across::Columns => [self.row.blocks, self.column.blocks],
             Across::Rows => [self.column.blocks, self.row.blocks],
         };
-        let parts = decode_box(emitter, &[self.batches.iter().product(), sides[0], sides[1]], number)?;
+        let parts = decode_box(emitter, &[self.batches(), sides[0], sides[1]], number)?;
         let [of_batch, outer, inner] = parts.try_into().expect("a position a part");
         let (of_row, of_column) = match self.across {
             Across::Columns => (outer, inner),
             Across::Rows => (inner, outer),
         };
-        let mut coordinates = vec![Expression::i32(0); phase.expr.axes.len()];
-        let batch = place_batch(emitter, phase, &self.batch, &self.batches, of_batch, &mut coordinates)?;
-        place(emitter, phase, &mut self.row, of_row)?;
-        place(emitter, phase, &mut self.column, of_column)?;
-        Ok(Placed { coordinates, batch })
+        let placed = Placed::new(emitter, phase, &self.batch, of_batch)?;
+        self.row.place(emitter, phase, of_row)?;
+        self.column.place(emitter, phase, of_column)?;
+        Ok(placed)
     }
 
     /// Sets the sums to 0.
     pub(crate) fn clear(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
-        let elements = Expression::i32((self.row.per_thread * self.column.per_thread) as i32);
-        emitter.repeat(elements, true, |emitter, at| {
-            emitter.push(set(self.accumulators, at.into(), Expression::f32(0.0)));
-            Ok(())
-        })
+        self.sums.clear(emitter)
     }
 
     /// Adds the products along the reduction, or along a stretch of its innermost axis.
@@ -187,7 +167,7 @@ impl<'a> Product<'a> {
         stretch: Option<&Stretch>,
     ) -> Result<(), LowerError> {
         let sides = [&self.row, &self.column];
-        reduce(emitter, self.phase, sides, &placed.coordinates, self.accumulators, stretch)
+        reduce(emitter, self.phase, sides, &placed.coordinates, &self.sums, stretch)
     }
 
     /// Multiplies every sum by what `of_row` gives for the coordinates of its row.
@@ -197,29 +177,23 @@ impl<'a> Product<'a> {
         placed: &Placed,
         of_row: &OfRow,
     ) -> Result<(), LowerError> {
-        emitter.repeat(Expression::i32(self.row.per_thread as i32), true, |emitter, row| {
-            let mut coordinates = placed.coordinates.clone();
-            element_axes(self.phase, &self.row, row, &mut coordinates);
-            let value = of_row(emitter, &coordinates)?;
-            emitter.repeat(Expression::i32(self.column.per_thread as i32), true, |emitter, column| {
-                let at = accumulator_number(&self.column, row, column);
-                let old = Expression::Element(self.accumulators, Box::new(at.clone()));
-                emitter.push(set(self.accumulators, at, multiply(old, value)));
-                Ok(())
-            })
-        })
+        self.sums.rescale_rows(emitter, (self.phase, &self.row.elements), placed, of_row)
     }
 
     /// Stores the elements that exist.
     pub(crate) fn store(&self, emitter: &mut Emitter, placed: &Placed) -> Result<(), LowerError> {
-        let sides = [&self.row, &self.column];
-        store(emitter, self.phase, sides, &placed.coordinates, &placed.batch, self.accumulators)
+        self.sums.store(emitter, (self.phase, [&self.row.elements, &self.column.elements]), placed)
     }
 }
 
-pub(super) fn axes_of(phase: &Phase, contraction: &Contraction, class: AxisClass) -> Vec<usize> {
-    let parallel = phase.expr.parallel().enumerate();
-    parallel.filter(|(_, axis)| contraction.class(*axis) == class).map(|(position, _)| position).collect()
+impl Side<'_> {
+    /// Finds the elements of a block of the side.
+    fn place(&mut self, emitter: &mut Emitter, phase: &Phase, block: Expression) -> Result<(), LowerError> {
+        let length: usize = extents(phase, &self.elements.axes).iter().product();
+        let apart = emitter.operand(self.blocks as i64)?;
+        let partial = !length.is_multiple_of(self.elements.count);
+        self.elements.place(emitter, phase, (partial, 1), |at| add(block, multiply(at, apart)))
+    }
 }
 
 fn side<'a>(
@@ -230,16 +204,11 @@ fn side<'a>(
     steps: usize,
 ) -> Side<'a> {
     let axes = axes_of(phase, contraction, class);
-    let length: usize = axes.iter().map(|&axis| phase.axes[axis].extent).product();
+    let length: usize = extents(phase, &axes).iter().product();
     let factor = contraction.factor(class);
     Side {
-        coordinates: axes.iter().map(|_| emitter.array(ScalarType::I32, per_thread)).collect(),
-        axes,
-        per_thread,
+        elements: Elements::new(emitter, &axes, per_thread),
         blocks: length.div_ceil(per_thread),
-        slots: emitter.array(ScalarType::I32, per_thread),
-        real: None,
-        exists: None,
         values: emitter.array(ScalarType::F32, per_thread),
         fetched: fetched_reads(emitter, phase, factor, (per_thread, steps)),
         steps,
@@ -294,7 +263,7 @@ fn reduce(
     phase: &Phase,
     sides: [&Side; 2],
     coordinates: &[Expression],
-    accumulators: ArrayId,
+    sums: &Sums,
     stretch: Option<&Stretch>,
 ) -> Result<(), LowerError> {
     let axes: Vec<AxisId> = phase.expr.reduced().collect();
@@ -312,7 +281,7 @@ fn reduce(
         };
         let products = |emitter: &mut Emitter, coordinates: &[Expression], step: Option<TripStep>| {
             sides.iter().try_for_each(|side| fetch(emitter, phase, side, coordinates, step))?;
-            multiply_block(emitter, sides[0], sides[1], accumulators)
+            multiply_block(emitter, sides, sums)
         };
         if !extent.is_multiple_of(WRITTEN_OUT) {
             let count = match stretch {
@@ -364,7 +333,7 @@ fn reduce(
 fn take_fetched(emitter: &mut Emitter, side: &Side) -> Result<(), LowerError> {
     for Fetched { values, steps, ahead, .. } in &side.fetched {
         let Some(ahead) = ahead else { continue };
-        emitter.repeat(Expression::i32((side.per_thread * steps) as i32), true, |emitter, at| {
+        emitter.repeat(Expression::i32((side.elements.count * steps) as i32), true, |emitter, at| {
             emitter.push(set(*values, at.into(), element(*ahead, at)));
             Ok::<(), LowerError>(())
         })?;
@@ -375,7 +344,7 @@ fn take_fetched(emitter: &mut Emitter, side: &Side) -> Result<(), LowerError> {
 /// Brings four steps of the reads that are not fetched ahead, for every element of the block.
 fn fetch_four(emitter: &mut Emitter, phase: &Phase, side: &Side, coordinates: &[Expression]) -> Result<(), LowerError> {
     for Fetched { read, values, .. } in side.fetched.iter().filter(|read| read.ahead.is_none()) {
-        emitter.repeat(Expression::i32(side.per_thread as i32), true, |emitter, at| {
+        emitter.repeat(Expression::i32(side.elements.count as i32), true, |emitter, at| {
             let first = multiply(at, Expression::i32(WRITTEN_OUT as i32));
             fetch_wide(emitter, phase, side, (*read, *values), coordinates, (at, first))
         })?;
@@ -393,7 +362,7 @@ fn fetch_ahead(
 ) -> Result<(), LowerError> {
     for Fetched { read, is_wide, steps, ahead, .. } in &side.fetched {
         let Some(ahead) = *ahead else { continue };
-        emitter.repeat(Expression::i32(side.per_thread as i32), true, |emitter, at| {
+        emitter.repeat(Expression::i32(side.elements.count as i32), true, |emitter, at| {
             if *is_wide {
                 return emitter.repeat(Expression::i32((steps / WRITTEN_OUT) as i32), true, |emitter, four| {
                     let behind = multiply(four, Expression::i32(WRITTEN_OUT as i32));
@@ -403,7 +372,7 @@ fn fetch_ahead(
             }
             emitter.repeat(Expression::i32(*steps as i32), true, |emitter, step| {
                 let mut coordinates = at_step(add(first, step));
-                element_axes(phase, side, at, &mut coordinates);
+                side.elements.set(phase, at, &mut coordinates);
                 let to = add(multiply(at, Expression::i32(*steps as i32)), step);
                 Point::of(phase.stage, coordinates, &[]).read_into(emitter, *read, ahead, to)
             })
@@ -422,93 +391,8 @@ fn fetch_wide(
     (at, first): (LocalId, Expression),
 ) -> Result<(), LowerError> {
     let mut coordinates = coordinates.to_vec();
-    element_axes(phase, side, at, &mut coordinates);
+    side.elements.set(phase, at, &mut coordinates);
     Point::of(phase.stage, coordinates, &[]).read_wide(emitter, (read, Width::Four), to, first)
-}
-
-/// The number of elements of the box from one position along an axis to the next.
-pub(super) fn stride(phase: &Phase, axis: usize) -> usize {
-    phase.axes[axis + 1..].iter().map(|axis| axis.extent).product()
-}
-
-/// What the batch axes add to the number in the box, whether the elements are to be stored, and whether they are no padding.
-pub(crate) struct Batch {
-    pub(super) slot: Expression,
-    pub(super) real: Option<Expression>,
-    pub(super) exists: Option<Expression>,
-}
-
-/// Coordinates of the batch axes.
-pub(super) fn place_batch(
-    emitter: &mut Emitter,
-    phase: &Phase,
-    axes: &[usize],
-    extents: &[usize],
-    number: Expression,
-    coordinates: &mut [Expression],
-) -> Result<Batch, LowerError> {
-    let parallel = phase.parallel();
-    let positions = decode_box(emitter, extents, number)?;
-    let mut slot = Expression::i32(0);
-    let (mut real, mut exists) = (None, None);
-    for (&axis, position) in axes.iter().zip(positions) {
-        let stride = emitter.operand(stride(phase, axis) as i64)?;
-        slot = add(slot, multiply(position.clone(), stride));
-        let found = phase.axes[axis].coordinate(emitter, position);
-        coordinates[parallel[axis]] = found.value;
-        real = both(real, found.kept);
-        exists = both(exists, found.exists);
-    }
-    Ok(Batch { slot: emitter.bind(ScalarType::I32, slot).into(), real, exists })
-}
-
-/// Coordinates, numbers and reality of the elements of a side's block.
-fn place(emitter: &mut Emitter, phase: &Phase, side: &mut Side, block: Expression) -> Result<(), LowerError> {
-    let extents: Vec<usize> = side.axes.iter().map(|&axis| phase.axes[axis].extent).collect();
-    let length: usize = extents.iter().product();
-    let apart = emitter.operand(side.blocks as i64)?;
-    let partial = !length.is_multiple_of(side.per_thread);
-    let (mut real, mut exists) = (None, None);
-    emitter.repeat(Expression::i32(side.per_thread as i32), true, |emitter, at| {
-        let number = emitter.bind(ScalarType::I32, add(block, multiply(at, apart)));
-        let (mut kept, mut found) = (None, None);
-        let mut inside = Expression::Local(number);
-        if partial {
-            let limit = emitter.operand(length as i64)?;
-            let last = emitter.operand(length as i64 - 1)?;
-            kept = Some(less(number, limit));
-            inside = emitter.bind(ScalarType::I32, binary(BinaryOp::Minimum, number, last)).into();
-        }
-        let mut slot = Expression::i32(0);
-        let positions = decode_box(emitter, &extents, inside)?;
-        for ((&axis, &array), position) in side.axes.iter().zip(&side.coordinates).zip(positions) {
-            let stride = emitter.operand(stride(phase, axis) as i64)?;
-            slot = add(slot, multiply(position.clone(), stride));
-            let coordinate = phase.axes[axis].coordinate(emitter, position);
-            emitter.push(set(array, at.into(), coordinate.value));
-            kept = both(kept, coordinate.kept);
-            found = both(found, coordinate.exists);
-        }
-        emitter.push(set(side.slots, at.into(), slot));
-        for (condition, array) in [(kept, &mut real), (found, &mut exists)] {
-            if let Some(condition) = condition {
-                let conditions = emitter.array(ScalarType::Bool, side.per_thread);
-                emitter.push(set(conditions, at.into(), condition));
-                *array = Some(conditions);
-            }
-        }
-        Ok::<(), LowerError>(())
-    })?;
-    (side.real, side.exists) = (real, exists);
-    Ok(())
-}
-
-/// The coordinates of a side's element.
-fn element_axes(phase: &Phase, side: &Side, at: LocalId, coordinates: &mut [Expression]) {
-    let parallel = phase.parallel();
-    for (&axis, &array) in side.axes.iter().zip(&side.coordinates) {
-        coordinates[parallel[axis]] = element(array, at);
-    }
 }
 
 /// The side's factor at one step, for every element of the block; `step` counts those of the fetched reads.
@@ -519,9 +403,9 @@ fn fetch(
     coordinates: &[Expression],
     step: Option<TripStep>,
 ) -> Result<(), LowerError> {
-    emitter.repeat(Expression::i32(side.per_thread as i32), true, |emitter, at| {
+    emitter.repeat(Expression::i32(side.elements.count as i32), true, |emitter, at| {
         let mut coordinates = coordinates.to_vec();
-        element_axes(phase, side, at, &mut coordinates);
+        side.elements.set(phase, at, &mut coordinates);
         let mut point = Point::of(phase.stage, coordinates, &[]);
         for (fetched, step) in side.fetched.iter().zip(step.iter().cycle()) {
             let index = add(multiply(at, Expression::i32(fetched.steps as i32)), step.in_array(fetched));
@@ -534,52 +418,21 @@ fn fetch(
     })
 }
 
-fn multiply_block(emitter: &mut Emitter, rows: &Side, columns: &Side, accumulators: ArrayId) -> Result<(), LowerError> {
-    emitter.repeat(Expression::i32(rows.per_thread as i32), true, |emitter, row| {
-        emitter.repeat(Expression::i32(columns.per_thread as i32), true, |emitter, column| {
-            let at = accumulator_number(columns, row, column);
-            let old = Expression::Element(accumulators, Box::new(at.clone()));
+fn multiply_block(emitter: &mut Emitter, sides: [&Side; 2], sums: &Sums) -> Result<(), LowerError> {
+    let [rows, columns] = sides;
+    emitter.repeat(Expression::i32(rows.elements.count as i32), true, |emitter, row| {
+        emitter.repeat(Expression::i32(columns.elements.count as i32), true, |emitter, column| {
+            let at = sums.number(row, column);
+            let old = Expression::Element(sums.accumulators, Box::new(at.clone()));
             let (left, right) = (element(rows.values, row), element(columns.values, column));
             emitter.push(set(
-                accumulators,
+                sums.accumulators,
                 at,
                 Expression::FusedMultiplyAdd(Box::new(left), Box::new(right), Box::new(old)),
             ));
             Ok(())
         })
     })
-}
-
-fn store(
-    emitter: &mut Emitter,
-    phase: &Phase,
-    [rows, columns]: [&Side; 2],
-    coordinates: &[Expression],
-    batch: &Batch,
-    accumulators: ArrayId,
-) -> Result<(), LowerError> {
-    let kept = |side: &Side, at: LocalId| side.real.map(|array| element(array, at));
-    let exists = |side: &Side, at: LocalId| side.exists.map(|array| element(array, at));
-    emitter.repeat(Expression::i32(rows.per_thread as i32), true, |emitter, row| {
-        emitter.when(all([batch.real.clone(), kept(rows, row)]), |emitter| {
-            emitter.repeat(Expression::i32(columns.per_thread as i32), true, |emitter, column| {
-                emitter.when(kept(columns, column), |emitter| {
-                    let mut coordinates = coordinates.to_vec();
-                    element_axes(phase, rows, row, &mut coordinates);
-                    element_axes(phase, columns, column, &mut coordinates);
-                    let slot = add(batch.slot.clone(), add(element(rows.slots, row), element(columns.slots, column)));
-                    let at = accumulator_number(columns, row, column);
-                    let reduced = Expression::Element(accumulators, Box::new(at));
-                    let exists = all([batch.exists.clone(), exists(rows, row), exists(columns, column)]);
-                    phase.store(emitter, coordinates, slot, reduced, exists)
-                })
-            })
-        })
-    })
-}
-
-fn accumulator_number(columns: &Side, row: LocalId, column: LocalId) -> Expression {
-    add(multiply(row, Expression::i32(columns.per_thread as i32)), column)
 }
 
 fn element(array: ArrayId, at: LocalId) -> Expression {

@@ -6,6 +6,7 @@
 pub(crate) mod blocked;
 pub(crate) mod matrices;
 pub(crate) mod phase;
+pub(crate) mod sums;
 pub(crate) mod thread;
 pub(crate) mod warp;
 

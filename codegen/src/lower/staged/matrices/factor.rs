@@ -12,8 +12,9 @@ use crate::lower::emitter::{Emitter, StagedArray, add, binary, both, less};
 use crate::lower::error::LowerError;
 use crate::lower::index::Coordinates;
 use crate::lower::scalar::{Point, number_in_box};
-use crate::lower::staged::matrices::{Elements, Lane, StepsOf, loaded};
+use crate::lower::staged::matrices::{Lane, StepsOf, loaded};
 use crate::lower::staged::phase::Phase;
+use crate::lower::staged::sums::Elements;
 
 /// The lower half of a word.
 const LOWER: i32 = 0xffff;
@@ -44,7 +45,7 @@ impl Factor {
                 (side.groups / width, emitter.array(ScalarType::I32, chunks * 2 * order.words() * of_step))
             }
         };
-        Self { elements: Elements::new(emitter, side, count), side: side.clone(), order, loaded, words }
+        Self { elements: Elements::new(emitter, &side.axes, count), side: side.clone(), order, loaded, words }
     }
 
     /// Finds what the lane loads of the block that begins at `first`.

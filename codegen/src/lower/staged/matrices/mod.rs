@@ -16,17 +16,17 @@ use warpweave_plan::template::staged::matrices::{
 };
 
 use crate::kernel_ir::expression::{BinaryOp, Builtin, Expression, ScalarType};
-use crate::kernel_ir::ids::{ArrayId, LocalId};
+use crate::kernel_ir::ids::LocalId;
 use crate::kernel_ir::memory::Half;
 use crate::kernel_ir::statement::{Place, Statement};
-use crate::lower::arithmetic::{quotient, remainder, scaled, set};
-use crate::lower::contraction::unit::mma;
-use crate::lower::emitter::{Emitter, add, binary, both, less, multiply};
+use crate::lower::arithmetic::{quotient, remainder, scaled};
+use crate::lower::emitter::{Emitter, add, binary, less, multiply};
 use crate::lower::error::LowerError;
-use crate::lower::staged::blocked::{Batch, OfRow, Stretch, axes_of, place_batch, stride};
+use crate::lower::staged::blocked::Stretch;
 use crate::lower::staged::matrices::factor::Factor;
-use crate::lower::staged::phase::{Phase, all, reduce_axes};
-use crate::lower::tile::{Bounds, PhaseAxis, decode_box};
+use crate::lower::staged::phase::{Phase, reduce_axes};
+use crate::lower::staged::sums::{Elements, OfRow, Placed, SumOrder, Sums, axes_of, extents};
+use crate::lower::tile::decode_box;
 
 /// A sum of products whose warps have blocks.
 pub(crate) struct WarpProduct<'a> {
@@ -40,8 +40,8 @@ pub(crate) struct WarpProduct<'a> {
     lane: Lane,
     factors: [Factor; 2],
     /// The rows and the columns that the lane holds sums of.
-    sums: [Elements; 2],
-    accumulators: ArrayId,
+    elements: [Elements; 2],
+    sums: Sums,
 }
 
 /// A lane's place in its warp.
@@ -60,27 +60,6 @@ impl Lane {
         let number = bind(remainder(thread, WARP));
         Self { number, of_eight: bind(quotient(number, WARP / MATRIX)), quad: bind(remainder(number, WARP / MATRIX)) }
     }
-}
-
-/// Some rows, or columns, of a block: an element of each array one.
-pub(crate) struct Elements {
-    /// Positions among the phase's axes.
-    axes: Vec<usize>,
-    count: usize,
-    /// Coordinates, an array an axis.
-    coordinates: Vec<ArrayId>,
-    /// What they add to the number in the box.
-    slots: ArrayId,
-    /// Whether they are to be stored; absent if all are.
-    real: Option<ArrayId>,
-    /// Whether they are no padding; absent if all are none.
-    exists: Option<ArrayId>,
-}
-
-/// A block of a warp.
-pub(crate) struct Placed {
-    coordinates: Vec<Expression>,
-    batch: Batch,
 }
 
 /// Emits the phase.
@@ -121,18 +100,18 @@ impl<'a> WarpProduct<'a> {
         let storage = emitter.memory_type(contraction.storage).ok();
         let half = Half::ALL.into_iter().find(|half| Some(half.memory()) == storage);
         let batch = axes_of(phase, &contraction, AxisClass::Batch);
-        let extents = |axes: &[usize]| axes.iter().map(|&axis| phase.axes[axis].extent).product::<usize>();
+        let points = |axes: &[usize]| extents(phase, axes).iter().product::<usize>();
         let blocks = [
-            extents(&batch),
-            extents(&product.sides[0].axes).div_ceil(block.rows()),
-            extents(&product.sides[1].axes).div_ceil(block.columns()),
+            points(&batch),
+            points(&product.sides[0].axes).div_ceil(block.rows()),
+            points(&product.sides[1].axes).div_ceil(block.columns()),
         ];
         let lane = Lane::emit(emitter);
         let trip = WRITTEN_OUT / product.order.steps();
         let factors = [0, 1].map(|at| Factor::new(emitter, &product.sides[at], product.order, trip));
         let counts = [block.lane_rows(), block.lane_columns()];
-        let sums = [0, 1].map(|at| Elements::new(emitter, &product.sides[at], counts[at]));
-        let accumulators = emitter.array(ScalarType::F32, counts[0] * counts[1]);
+        let elements = [0, 1].map(|at| Elements::new(emitter, &product.sides[at].axes, counts[at]));
+        let sums = Sums::new(emitter, SumOrder::Products, counts);
         Self {
             phase,
             walk,
@@ -141,8 +120,8 @@ impl<'a> WarpProduct<'a> {
             blocks,
             lane,
             factors,
+            elements,
             sums,
-            accumulators,
             product,
         }
     }
@@ -160,14 +139,12 @@ impl<'a> WarpProduct<'a> {
         let block = self.product.block;
         let first = [scaled(row, block.rows()), scaled(column, block.columns())];
         let first = first.map(|first| emitter.bind(ScalarType::I32, first));
-        let mut coordinates = vec![Expression::i32(0); phase.expr.axes.len()];
-        let batches: Vec<usize> = self.batch.iter().map(|&axis| phase.axes[axis].extent).collect();
-        let batch = place_batch(emitter, phase, &self.batch, &batches, of_batch, &mut coordinates)?;
+        let placed = Placed::new(emitter, phase, &self.batch, of_batch)?;
         for (at, first) in first.into_iter().enumerate() {
             let (side, lane) = (&self.product.sides[at], &self.lane);
             let partial = !self.length(at).is_multiple_of([block.rows(), block.columns()][at]);
             self.factors[at].place(emitter, phase, (lane, first), partial)?;
-            self.sums[at].place(emitter, phase, (partial, 1), |number| {
+            self.elements[at].place(emitter, phase, (partial, 1), |number| {
                 let of_eight = [
                     lane.of_eight.into(),
                     add(scaled(lane.quad.into(), LANE_COLUMNS), remainder(number, LANE_COLUMNS)),
@@ -177,21 +154,17 @@ impl<'a> WarpProduct<'a> {
                 add(first, loaded(side, of_eight, group))
             })?;
         }
-        Ok(Placed { coordinates, batch })
+        Ok(placed)
     }
 
     /// Rows, or columns, of the box.
     fn length(&self, at: usize) -> usize {
-        self.product.sides[at].axes.iter().map(|&axis| self.phase.axes[axis].extent).product()
+        extents(self.phase, &self.product.sides[at].axes).iter().product()
     }
 
     /// Sets the sums to 0.
     pub(crate) fn clear(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
-        let count = self.sums[0].count * self.sums[1].count;
-        emitter.repeat(Expression::i32(count as i32), true, |emitter, at| {
-            emitter.push(set(self.accumulators, at.into(), Expression::f32(0.0)));
-            Ok(())
-        })
+        self.sums.clear(emitter)
     }
 
     /// Adds the products along the reduction, or along a stretch of its innermost axis.
@@ -269,20 +242,15 @@ impl<'a> WarpProduct<'a> {
             (0..2).flat_map(|word| [0, 1].map(|half| left.word(chunk, down_group(half), 2 * product + word)));
         let right_words = (0..2).map(|word| right.word(chunk, along.into(), 2 * product + word));
         let number = add(scaled(down.into(), self.product.block.along), along);
-        let first = scaled(number, 2 * LANE_COLUMNS);
-        let sum = |at: i32| Expression::Element(self.accumulators, Box::new(add(first.clone(), Expression::i32(at))));
+        let (first, accumulators) = (scaled(number, 2 * LANE_COLUMNS), self.sums.accumulators);
+        let sum = |at: i32| Expression::Element(accumulators, Box::new(add(first.clone(), Expression::i32(at))));
         emitter.push(Statement::MultiplyMatrices {
-            place: Place::Element(self.accumulators, first.clone()),
+            place: Place::Element(accumulators, first.clone()),
             factors: self.half,
             left: left_words.collect(),
             right: right_words.collect(),
             sums: (0..4).map(sum).collect(),
         });
-    }
-
-    /// The number of the sum of a row and a column of the lane.
-    fn sum(&self, row: LocalId, column: LocalId) -> Expression {
-        mma::sum(row.into(), column.into(), self.sums[1].count)
     }
 
     /// Multiplies every sum by what `of_row` gives for the coordinates of its row.
@@ -292,41 +260,13 @@ impl<'a> WarpProduct<'a> {
         placed: &Placed,
         of_row: &OfRow,
     ) -> Result<(), LowerError> {
-        let [rows, columns] = &self.sums;
-        emitter.repeat(Expression::i32(rows.count as i32), true, |emitter, row| {
-            let mut coordinates = placed.coordinates.clone();
-            rows.set(self.phase, row, &mut coordinates);
-            let value = of_row(emitter, &coordinates)?;
-            emitter.repeat(Expression::i32(columns.count as i32), true, |emitter, column| {
-                let at = self.sum(row, column);
-                let old = Expression::Element(self.accumulators, Box::new(at.clone()));
-                emitter.push(set(self.accumulators, at, multiply(old, value)));
-                Ok(())
-            })
-        })
+        self.sums.rescale_rows(emitter, (self.phase, &self.elements[0]), placed, of_row)
     }
 
     /// Stores the elements that exist.
     pub(crate) fn store(&self, emitter: &mut Emitter, placed: &Placed) -> Result<(), LowerError> {
-        let [rows, columns] = &self.sums;
-        let of =
-            |array: Option<ArrayId>, at: LocalId| array.map(|array| Expression::Element(array, Box::new(at.into())));
-        let batch = &placed.batch;
-        emitter.repeat(Expression::i32(rows.count as i32), true, |emitter, row| {
-            emitter.when(all([batch.real.clone(), of(rows.real, row)]), |emitter| {
-                emitter.repeat(Expression::i32(columns.count as i32), true, |emitter, column| {
-                    emitter.when(of(columns.real, column), |emitter| {
-                        let mut coordinates = placed.coordinates.clone();
-                        rows.set(self.phase, row, &mut coordinates);
-                        columns.set(self.phase, column, &mut coordinates);
-                        let slot = add(batch.slot.clone(), add(rows.slot(row), columns.slot(column)));
-                        let reduced = Expression::Element(self.accumulators, Box::new(self.sum(row, column)));
-                        let exists = all([batch.exists.clone(), of(rows.exists, row), of(columns.exists, column)]);
-                        self.phase.store(emitter, coordinates, slot, reduced, exists)
-                    })
-                })
-            })
-        })
+        let [rows, columns] = &self.elements;
+        self.sums.store(emitter, (self.phase, [rows, columns]), placed)
     }
 }
 
@@ -375,100 +315,4 @@ fn element_of(emitter: &Emitter, phase: &Phase, read: &Read) -> Index {
     let layout = &emitter.memory.tensors[tensor].layout;
     let (_, first) = emitter.place(tensor);
     Index::linear(&read.index, &layout.strides, layout.offset).plus(first)
-}
-
-impl Elements {
-    fn new(emitter: &mut Emitter, side: &MatrixSide, count: usize) -> Self {
-        Self {
-            coordinates: side.axes.iter().map(|_| emitter.array(ScalarType::I32, count)).collect(),
-            axes: side.axes.clone(),
-            count,
-            slots: emitter.array(ScalarType::I32, count),
-            real: None,
-            exists: None,
-        }
-    }
-
-    /// Finds their coordinates. `number` gives the number in the box of each, or the first of `run` neighbours; `partial` says whether
-    /// some may lie beyond the box.
-    fn place(
-        &mut self,
-        emitter: &mut Emitter,
-        phase: &Phase,
-        (partial, run): (bool, usize),
-        number: impl FnOnce(LocalId) -> Expression,
-    ) -> Result<(), LowerError> {
-        let extents: Vec<usize> = self.axes.iter().map(|&axis| phase.axes[axis].extent).collect();
-        let length: usize = extents.iter().product();
-        let (mut real, mut exists) = (None, None);
-        emitter.repeat(Expression::i32(self.count as i32), true, |emitter, at| {
-            let number = number(at);
-            let number = emitter.bind(ScalarType::I32, number);
-            let (mut kept, mut found) = (None, None);
-            let mut inside = Expression::Local(number);
-            if partial {
-                let limit = emitter.operand(length as i64)?;
-                let last = emitter.operand((length - run.min(length)) as i64)?;
-                kept = Some(less(number, limit));
-                inside = emitter.bind(ScalarType::I32, binary(BinaryOp::Minimum, number, last)).into();
-            }
-            let mut slot = Expression::i32(0);
-            let positions = decode_box(emitter, &extents, inside)?;
-            for ((&axis, &array), position) in self.axes.iter().zip(&self.coordinates).zip(positions) {
-                let stride = emitter.operand(stride(phase, axis) as i64)?;
-                slot = add(slot, multiply(position.clone(), stride));
-                let is_run = Some(axis) == self.axes.iter().copied().rfind(|&axis| phase.axes[axis].extent > 1);
-                let run = if is_run { run } else { 1 };
-                let (value, kept_here, found_here) = coordinate(emitter, &phase.axes[axis], position, run);
-                emitter.push(set(array, at.into(), value));
-                kept = both(kept, kept_here);
-                found = both(found, found_here);
-            }
-            emitter.push(set(self.slots, at.into(), slot));
-            for (condition, array) in [(kept, &mut real), (found, &mut exists)] {
-                if let Some(condition) = condition {
-                    let conditions = emitter.array(ScalarType::Bool, self.count);
-                    emitter.push(set(conditions, at.into(), condition));
-                    *array = Some(conditions);
-                }
-            }
-            Ok::<(), LowerError>(())
-        })?;
-        (self.real, self.exists) = (real, exists);
-        Ok(())
-    }
-
-    /// Sets the coordinates of one.
-    fn set(&self, phase: &Phase, at: LocalId, coordinates: &mut [Expression]) {
-        let parallel = phase.parallel();
-        for (&axis, &array) in self.axes.iter().zip(&self.coordinates) {
-            coordinates[parallel[axis]] = Expression::Element(array, Box::new(at.into()));
-        }
-    }
-
-    fn slot(&self, at: LocalId) -> Expression {
-        Expression::Element(self.slots, Box::new(at.into()))
-    }
-}
-
-/// The coordinate of a position, or of the first of `run` neighbours, at the edge where it lies beyond it; whether it is to be stored,
-/// and whether it is no padding.
-fn coordinate(
-    emitter: &mut Emitter,
-    axis: &PhaseAxis,
-    position: Expression,
-    run: usize,
-) -> (Expression, Option<Expression>, Option<Expression>) {
-    match &axis.bounds {
-        Bounds::Ragged(limit) if run > 1 => {
-            let plain = emitter.bind(ScalarType::I32, add(axis.first.clone(), position));
-            let last = binary(BinaryOp::Subtract, limit.clone(), Expression::i32(run as i32));
-            let value = emitter.bind(ScalarType::I32, binary(BinaryOp::Minimum, plain, last));
-            (value.into(), Some(less(plain, limit.clone())), None)
-        }
-        _ => {
-            let found = axis.coordinate(emitter, position);
-            (found.value, found.kept, found.exists)
-        }
-    }
 }
