@@ -89,7 +89,7 @@ impl Report {
 
     fn page(&self) -> String {
         let mut page = "# Conformance\n\nONNX's own node tests, written by \
-            `BLESS=1 cargo test -p warpweave-cli -p warpweave-tests --test conformance`. A shape, an axis or a count that an \
+            `BLESS=1 cargo test --workspace --exclude warpweave-benches --test conformance`. A shape, an axis or a count that an \
             operator must know is bound to the case's value; the last line counts models without that.\n\n"
             .to_owned();
         page.push_str(HEAD);

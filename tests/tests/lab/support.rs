@@ -18,7 +18,7 @@ pub fn warpweave() -> PathBuf {
     let program = folder.join("warpweave");
     let made = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
     let changed = newest(&root().join("compiler")).max(newest(&root().join("runtime/src")));
-    let remedy = "run `cargo test -p warpweave-cli -p warpweave-tests --no-run` first";
+    let remedy = "run `cargo test --workspace --exclude warpweave-benches --no-run` first";
     assert!(made(&program).is_some_and(|made| made >= changed), "{} is missing or old: {remedy}", program.display());
     program
 }

@@ -198,6 +198,7 @@ fn covered() {
         FactorPath::Matrices { transposed: false },
     ];
     let orders = [StepOrder::Product, StepOrder::Neighbours].map(|order| format!("{order:?}"));
+    eprintln!("{found:?}");
     for name in paths.iter().map(|path| format!("{path:?}")).chain(orders) {
         let times = found.get(&name).copied().unwrap_or(0);
         assert!(times >= FEWEST, "{name} is there {times} times: {found:?}");
