@@ -35,7 +35,7 @@ use crate::text::run_text;
 /// Cases of a full run.
 const CASES: usize = 72;
 /// One in so many is run by default, and of these one in so many as text and as machine code.
-const STRIDE: usize = 8;
+const STRIDE: usize = 7;
 const CODE_STRIDE: usize = 3;
 /// Cases in which each way of a factor is taken, at least.
 const FEWEST: usize = 5;
@@ -80,8 +80,14 @@ impl Case {
         let shape = Shape::new(1 + number % 2, rows, depth, keys);
         let element = if number.is_multiple_of(4) { ElementType::BF16 } else { ElementType::F16 };
         let mut sketch = Sketch::new(number as u64);
-        let turned = [random.below(3) > 0, random.below(3) == 0];
-        let outputs = attend(&mut sketch, shape, mask, turned);
+        let turned = if random.below(3) > 0 { Origin::Turned } else { Origin::Given };
+        let values = if random.below(3) == 0 { Origin::Turned } else { Origin::Given };
+        let [queries, values] = match number % 4 {
+            1 => [Origin::Projected, values],
+            3 => [Origin::Given, Origin::Projected],
+            _ => [Origin::Given, values],
+        };
+        let outputs = attend(&mut sketch, shape, mask, [queries, turned, values]);
         let program = stored_as(&sketch.finish(&outputs), element);
         let inputs = random::inputs(&mut Random::new(number as u64 + 1), &program);
         Self { number, program, inputs, element }
@@ -125,18 +131,36 @@ impl Case {
     }
 }
 
-/// Attention whose keys, and whose values, may lie with positions innermost.
-fn attend(sketch: &mut Sketch, shape: Shape, mask: Mask, [keys_last, values_last]: [bool; 2]) -> Vec<TensorId> {
+/// How a factor comes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// An input, as it is multiplied.
+    Given,
+    /// An input whose other dimension is innermost.
+    Turned,
+    /// A product, which a phase of the kernel computes.
+    Projected,
+}
+
+/// Columns of what is projected.
+const PROJECTED: usize = 24;
+
+fn attend(sketch: &mut Sketch, shape: Shape, mask: Mask, origins: [Origin; 3]) -> Vec<TensorId> {
     let Shape { heads, rows, depth, keys } = shape;
-    let query = sketch.input(&[heads, rows, depth]);
-    let mut side = |is_turned: bool, [outer, inner]: [usize; 2]| match is_turned {
-        true => {
+    let mut factor = |origin: Origin, [outer, inner]: [usize; 2]| match origin {
+        Origin::Given => sketch.input(&[heads, outer, inner]),
+        Origin::Turned => {
             let turned = sketch.input(&[heads, inner, outer]);
             sketch.transpose(turned, &[0, 2, 1])
         }
-        false => sketch.input(&[heads, outer, inner]),
+        Origin::Projected => {
+            let (memory, projection) =
+                (sketch.input(&[heads, outer, PROJECTED]), sketch.input(&[heads, PROJECTED, inner]));
+            sketch.matmul(memory, projection)
+        }
     };
-    let (key, value) = (side(keys_last, [depth, keys]), side(values_last, [keys, depth]));
+    let extents = [[rows, depth], [depth, keys], [keys, depth]];
+    let [query, key, value] = [0, 1, 2].map(|at| factor(origins[at], extents[at]));
     let scores = scaled(sketch, query, key);
     let scores = masked(sketch, scores, shape, mask);
     let weights = sketch.softmax(scores);
@@ -195,7 +219,9 @@ fn covered() {
         FactorPath::Elements(1),
         FactorPath::Elements(2),
         FactorPath::Elements(4),
+        FactorPath::Elements(8),
         FactorPath::Matrices { transposed: false },
+        FactorPath::Matrices { transposed: true },
     ];
     let orders = [StepOrder::Product, StepOrder::Neighbours].map(|order| format!("{order:?}"));
     eprintln!("{found:?}");

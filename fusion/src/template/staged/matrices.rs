@@ -13,7 +13,7 @@ use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::template::staged::StagedBox;
 use warpweave_plan::template::staged::blocked::dense;
 use warpweave_plan::template::staged::matrices::{
-    FactorPath, MATRIX, MatrixPhase, MatrixProduct, MatrixSide, PhaseSpan, Walk, WarpBlock,
+    FactorPath, Held, MATRIX, MatrixPhase, MatrixProduct, MatrixSide, PhaseSpan, Walk, WarpBlock,
 };
 use warpweave_plan::tensor_core::fragment::{COLUMNS, ROWS};
 
@@ -143,12 +143,9 @@ impl<'b> MatrixModel<'b> {
         let mut lanes = Lanes::new(self.stage.expr.axes.len());
         let mut counts = KernelCounts::default();
         let is_matrix = matches!(side.path, FactorPath::Matrices { .. });
-        // Boxes have all steps of a stretch, whether there are so many or not.
-        let last_step = match side.path {
-            FactorPath::Matrices { transposed } => {
-                inner.next_multiple_of(self.walk.steps) - if transposed { 1 } else { MATRIX }
-            }
-            FactorPath::Steps | FactorPath::Elements(_) => inner - 1,
+        let last_step = match side.held {
+            Held::Reduction => side.last_start(inner).unwrap_or(inner - 1),
+            Held::Stretch => usize::MAX,
         };
         let run = side.run();
         let along = side.axes.iter().rfind(|axis| placed.place.extents[**axis] > 1);

@@ -158,7 +158,7 @@ impl Factor {
         (array, to, count): (ArrayId, Expression, usize),
         memory: MemoryType,
     ) -> Result<(), LowerError> {
-        let mut coordinates = walk.at(emitter, step.into());
+        let mut coordinates = walk.at(emitter, walk.place(step.into()));
         self.elements.set(phase, at, &mut coordinates);
         let mut point = Point::of(phase.stage, coordinates, &[]);
         let (space, element, guard) = point.source(emitter, self.side.read)?;
@@ -197,9 +197,10 @@ impl Factor {
         if transposed {
             step = add(step, remainder(lane.number, MATRIX));
         }
-        if !walk.steps.is_multiple_of(self.order.steps()) {
-            let last = walk.steps - if transposed { 1 } else { MATRIX };
-            step = binary(BinaryOp::Minimum, step, Expression::i32(last as i32));
+        step = walk.place(step);
+        let last = self.side.last_start(phase.expr.axes[walk.inner].extent).filter(|_| walk.limit.is_some());
+        if let Some(last) = last {
+            step = binary(BinaryOp::Minimum, step, emitter.operand(last as i64)?);
         }
         let mut coordinates = walk.at(emitter, step);
         self.elements.set(phase, at, &mut coordinates);

@@ -183,8 +183,7 @@ impl<'a> WarpProduct<'a> {
         };
         let first = stretch.map(|stretch| stretch.first.clone());
         reduce_axes(emitter, self.phase.expr, outer, &placed.coordinates, &mut |emitter, coordinates| {
-            let walk =
-                StepsOf { coordinates, inner, first: first.clone(), limit: limit.clone(), steps: self.walk.steps };
+            let walk = StepsOf { coordinates, inner, first: first.clone(), limit: limit.clone() };
             self.walk(emitter, &walk)
         })
     }
@@ -278,16 +277,18 @@ pub(crate) struct StepsOf<'w> {
     first: Option<Expression>,
     /// How many there are, where what is taken together may reach beyond them.
     limit: Option<Expression>,
-    /// How many there are at most.
-    steps: usize,
 }
 
 impl StepsOf<'_> {
-    /// The coordinates of a step.
-    fn at(&self, emitter: &mut Emitter, step: Expression) -> Vec<Expression> {
+    /// The place of a step along the axis.
+    fn place(&self, step: Expression) -> Expression {
+        self.first.iter().fold(step, |step, first| add(first.clone(), step))
+    }
+
+    /// The coordinates of a place along the axis.
+    fn at(&self, emitter: &mut Emitter, place: Expression) -> Vec<Expression> {
         let mut coordinates = self.coordinates.to_vec();
-        let step = self.first.iter().fold(step, |step, first| add(first.clone(), step));
-        coordinates[self.inner.index()] = emitter.bind(ScalarType::I32, step).into();
+        coordinates[self.inner.index()] = emitter.bind(ScalarType::I32, place).into();
         coordinates
     }
 

@@ -95,6 +95,15 @@ pub enum FactorPath {
     },
 }
 
+/// Which steps of the reduction are where a factor is read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Held {
+    /// All.
+    Reduction,
+    /// Those of the stretch that is walked, with room for as many as the longest has.
+    Stretch,
+}
+
 /// Which steps of the reduction a lane holds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum StepOrder {
@@ -145,12 +154,23 @@ pub struct MatrixSide {
     pub groups: usize,
     /// How a lane comes by its part.
     pub path: FactorPath,
+    /// Which steps are there.
+    pub held: Held,
 }
 
 impl MatrixSide {
     /// Whether a lane's rows, or columns, are neighbours; else those of a group are, one a lane.
     pub fn are_neighbours(&self) -> bool {
         matches!(self.path, FactorPath::Elements(width) if width > 1)
+    }
+
+    /// The last step at which a load of matrices may begin, of a reduction of so many; absent where none begins behind it.
+    pub fn last_start(&self, extent: usize) -> Option<usize> {
+        match (self.path, self.held) {
+            (FactorPath::Matrices { transposed: true }, Held::Reduction) => Some(extent - 1),
+            (FactorPath::Matrices { transposed: false }, Held::Reduction) => Some(extent - MATRIX),
+            (FactorPath::Matrices { .. }, Held::Stretch) | (FactorPath::Steps | FactorPath::Elements(_), _) => None,
+        }
     }
 
     /// Neighbouring rows, or columns, that a lane names the first of when it loads.
@@ -326,12 +346,15 @@ impl MatrixPhase<'_> {
         let parallel = expr.parallel().enumerate().filter(|(_, axis)| contraction.class(*axis) == class);
         let axes: Vec<usize> = parallel.map(|(position, _)| position).collect();
         let groups = block.groups(class);
-        let path = match sources[read.operand] {
-            StageSource::Operand(_) => self.path_from_memory(read, &axes, groups, place)?,
-            StageSource::Staged(staged) => self.path_from_box(read, &axes, &self.boxes[staged])?,
+        let (path, held) = match sources[read.operand] {
+            StageSource::Operand(_) => (self.path_from_memory(read, &axes, groups, place)?, Held::Reduction),
+            StageSource::Staged(staged) => {
+                let spans = &self.boxes[staged];
+                (self.path_from_box(read, &axes, spans)?, self.held(read, spans))
+            }
             StageSource::Stage(_) => return None,
         };
-        Some(MatrixSide { class, read: id, axes, groups, path })
+        Some(MatrixSide { class, read: id, axes, groups, path, held })
     }
 
     fn path_from_memory(
@@ -365,12 +388,27 @@ impl MatrixPhase<'_> {
         let mut starts = starts.map(|(span, stride)| alignment(span) == MATRIX || stride.is_multiple_of(MATRIX));
         (read.guard.is_always() && index.is_affine() && starts.all(|aligned| aligned)).then_some(())?;
         let inner = innermost(&self.stage.expr)?;
-        if self.walk.steps.is_multiple_of(MATRIX) && self.run_along(&index, inner, MATRIX) {
+        let steps = match self.held(read, spans) {
+            Held::Reduction => self.stage.expr.axes[inner].extent,
+            Held::Stretch => self.walk.steps,
+        };
+        if steps.is_multiple_of(MATRIX) && self.run_along(&index, inner, MATRIX) {
             return Some(FactorPath::Matrices { transposed: false });
         }
         let transposed =
             self.has_runs(axes, MATRIX) && self.axis(axes).is_some_and(|axis| self.run_along(&index, axis, MATRIX));
         transposed.then_some(FactorPath::Matrices { transposed: true })
+    }
+
+    /// A box of a stretch has room for its steps along the dimension that is walked, a box of all steps for all.
+    fn held(&self, read: &Read, spans: &StagedBox) -> Held {
+        let Some(inner) = innermost(&self.stage.expr) else { return Held::Reduction };
+        let is_stretch = self.walk.steps != self.stage.expr.axes[inner].extent;
+        let mut walked = read.index.iter().zip(spans).filter(|(index, _)| index.as_axis() == Some(inner));
+        match is_stretch && walked.any(|(_, span)| span.extent == self.walk.steps) {
+            true => Held::Stretch,
+            false => Held::Reduction,
+        }
     }
 
     /// The innermost axis of a side that has more than one coordinate in the box.
@@ -495,7 +533,14 @@ mod tests {
     const QUAD: usize = WARP / MATRIX;
 
     fn side(class: AxisClass, block: WarpBlock, path: FactorPath) -> MatrixSide {
-        MatrixSide { class, read: ReadId::from_index(0), axes: Vec::new(), groups: block.groups(class), path }
+        MatrixSide {
+            class,
+            read: ReadId::from_index(0),
+            axes: Vec::new(),
+            groups: block.groups(class),
+            path,
+            held: Held::Reduction,
+        }
     }
 
     fn products() -> impl Iterator<Item = MatrixProduct> {
