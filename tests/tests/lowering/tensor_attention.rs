@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warpweave::codegen::emulate::LaunchOptions;
 use warpweave::codegen::print::UnitSize;
 use warpweave::codegen::verify;
-use warpweave::graph::expr::Read;
+use warpweave::graph::expr::{BinaryOp, Read, Scalar};
 use warpweave::graph::program::{TensorId, TensorProgram};
 use warpweave::graph::reference::evaluate;
 use warpweave::graph::{ElementType, Tensor};
@@ -156,7 +156,9 @@ fn attend(sketch: &mut Sketch, shape: Shape, mask: Mask, origins: [Origin; 3]) -
         Origin::Projected => {
             let (memory, projection) =
                 (sketch.input(&[heads, outer, PROJECTED]), sketch.input(&[heads, PROJECTED, inner]));
-            sketch.matmul(memory, projection)
+            // As large as what is given.
+            let product = sketch.matmul(memory, projection);
+            sketch.map(product, |x| x.binary(BinaryOp::Multiply, Scalar::literal(ElementType::F32, 0.2)))
         }
     };
     let extents = [[rows, depth], [depth, keys], [keys, depth]];
