@@ -188,7 +188,7 @@ WW_FUNCTION void ww_arena_maximum(ww_buffers const& buffers, ww_u64 word, ww_u64
   }
 
 // Copies of `bytes` = 4, 8 or 16 into shared memory that go on while the thread does. A size of 0 writes zeros and reads
-// nothing. Those of 16 bytes bypass the first-level cache.
+// nothing, wherever the address lies. Those of 16 bytes bypass the first-level cache.
 template <int bytes>
 WW_FUNCTION void ww_async_copy(void* to, unsigned char const* from, bool exists) {
   ww_u32 const place = (ww_u32)__cvta_generic_to_shared(to);
@@ -202,11 +202,11 @@ WW_FUNCTION void ww_async_copy(void* to, unsigned char const* from, bool exists)
 }
 template <int bytes, class T>
 WW_FUNCTION void ww_async_copy_arena(T* to, ww_buffers const& buffers, ww_u64 index, bool exists) {
-  ww_async_copy<bytes>(to, buffers.arena + (exists ? sizeof(T) * index : 0), exists);
+  ww_async_copy<bytes>(to, buffers.arena + sizeof(T) * index, exists);
 }
 template <int bytes, class T>
 WW_FUNCTION void ww_async_copy_weights(T* to, ww_buffers const& buffers, ww_u64 index, bool exists) {
-  ww_async_copy<bytes>(to, buffers.weights + (exists ? sizeof(T) * index : 0), exists);
+  ww_async_copy<bytes>(to, buffers.weights + sizeof(T) * index, exists);
 }
 WW_FUNCTION void ww_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int pending>

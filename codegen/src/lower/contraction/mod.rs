@@ -24,7 +24,8 @@ use crate::kernel_ir::statement::Statement;
 use crate::lower::arithmetic::scalar_type;
 use crate::lower::contraction::boxes::Boxes;
 use crate::lower::contraction::side::{Side, Step};
-use crate::lower::contraction::unit::{Meanwhile, Products};
+use crate::lower::contraction::unit::mma::{Ahead, StepPlace};
+use crate::lower::contraction::unit::{Meanwhile, Products, end_of_loads};
 use crate::lower::emitter::{Emitter, add, binary, less, multiply};
 use crate::lower::error::LowerError;
 use crate::lower::tile::{TileAxes, decode_box};
@@ -110,8 +111,9 @@ impl<'l> Loop<'l> {
         self.boxes.fill(emitter)?;
         let buffer = Expression::i32(0);
         emitter.repeat(self.steps.clone(), false, |emitter, step| {
-            self.fetch(emitter, step.into())?;
-            self.place(emitter, &buffer)?;
+            let step = self.step(emitter, step.into())?;
+            fetch(emitter, self.sides, &step)?;
+            self.place(emitter, &step, &buffer)?;
             emitter.push(Statement::BlockBarrier);
             self.products.add(emitter, (self.sides, self.starts), &buffer, Meanwhile::Nothing)?;
             emitter.push(Statement::BlockBarrier);
@@ -126,17 +128,35 @@ impl<'l> Loop<'l> {
             1 => Statement::BlockBarrier,
             _ => Statement::WarpBarrier,
         };
-        self.fetch_first(emitter)?;
-        self.place(emitter, &Expression::i32(0))?;
-        emitter.push(meeting.clone());
+        let tiles = (self.sides, self.starts);
+        let buffer = |step: LocalId| binary(BinaryOp::BitAnd, step, Expression::i32(1));
+        let place = |emitter: &mut Emitter, step: &Step, buffer: &Expression| {
+            self.place(emitter, step, buffer)?;
+            emitter.push(meeting.clone());
+            Ok::<(), LowerError>(())
+        };
+        let first = self.fetch_first(emitter)?;
+        place(emitter, &first, &Expression::i32(0))?;
+        let ahead = Ahead::of(emitter, self.products, tiles);
+        ahead.iter().try_for_each(|products| products.load(emitter, &Expression::i32(0), 0))?;
         emitter.repeat(self.steps.clone(), false, |emitter, step| {
             let next = emitter.bind(ScalarType::I32, add(step, Expression::i32(1)));
-            self.fetch_next(emitter, next)?;
-            let buffer = |step: LocalId| binary(BinaryOp::BitAnd, step, Expression::i32(1));
-            self.products.add(emitter, (self.sides, self.starts), &buffer(step), Meanwhile::Loads)?;
-            self.place(emitter, &buffer(next))?;
-            emitter.push(meeting.clone());
-            Ok(())
+            let fetched = self.fetch_next(emitter, next)?;
+            match &ahead {
+                Some(products) => {
+                    products.add(emitter, [buffer(step), buffer(next)], |emitter, place_of| match place_of {
+                        StepPlace::First => {
+                            end_of_loads(emitter);
+                            Ok(())
+                        }
+                        StepPlace::Last => place(emitter, &fetched, &buffer(next)),
+                    })
+                }
+                None => {
+                    self.products.add(emitter, tiles, &buffer(step), Meanwhile::Loads)?;
+                    place(emitter, &fetched, &buffer(next))
+                }
+            }
         })
     }
 
@@ -157,51 +177,72 @@ impl<'l> Loop<'l> {
         })?;
         let read = emitter.bind(ScalarType::I32, Expression::i32(0));
         let write = emitter.bind(ScalarType::I32, Expression::i32(ahead));
-        emitter.repeat(self.steps.clone(), false, |emitter, step| {
+        let arrive = |emitter: &mut Emitter| {
             emitter.push(Statement::AsyncWait { pending: stages as u32 - 2 });
             emitter.push(Statement::BlockBarrier);
+        };
+        let copy = |emitter: &mut Emitter, step: LocalId| {
             self.copy(emitter, self.sides, add(step, Expression::i32(ahead)), &write.into())?;
             emitter.push(Statement::AsyncCommit);
-            self.products.add(emitter, (self.sides, self.starts), &read.into(), Meanwhile::Nothing)?;
-            for buffer in [read, write] {
-                let next = emitter.bind(ScalarType::I32, add(buffer, Expression::i32(1)));
-                let last = binary(BinaryOp::Equal, next, Expression::i32(stages as i32));
-                let turned = Expression::Select(Box::new(last), Box::new(Expression::i32(0)), Box::new(next.into()));
-                emitter.assign(buffer, turned);
-            }
+            turn(emitter, write, stages);
             Ok::<(), LowerError>(())
-        })?;
+        };
+        let tiles = (self.sides, self.starts);
+        match Ahead::of(emitter, self.products, tiles) {
+            Some(products) => {
+                arrive(emitter);
+                products.load(emitter, &read.into(), 0)?;
+                emitter.repeat(self.steps.clone(), false, |emitter, step| {
+                    products.add(emitter, [read.into(), read.into()], |emitter, place| {
+                        match place {
+                            StepPlace::First => copy(emitter, step)?,
+                            StepPlace::Last => {
+                                arrive(emitter);
+                                turn(emitter, read, stages);
+                            }
+                        }
+                        Ok(())
+                    })
+                })?;
+            }
+            None => emitter.repeat(self.steps.clone(), false, |emitter, step| {
+                arrive(emitter);
+                copy(emitter, step)?;
+                self.products.add(emitter, tiles, &read.into(), Meanwhile::Nothing)?;
+                turn(emitter, read, stages);
+                Ok::<(), LowerError>(())
+            })?,
+        }
         emitter.push(Statement::AsyncWait { pending: 0 });
         Ok(())
     }
 
     /// The fetch of the first step, around the kernel's own waits if it does them, and around the filling of boxes.
-    fn fetch_first(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
+    fn fetch_first(&self, emitter: &mut Emitter) -> Result<Step<'_>, LowerError> {
         let step = self.step(emitter, Expression::i32(0))?;
         if !self.prologue.is_empty() {
             fetch(emitter, self.prologue.iter().copied(), &step)?;
-            let loaded = self.prologue.iter().map(|side| side.fetched).collect();
+            let loaded = self.prologue.iter().flat_map(|side| side.fetched()).collect();
             emitter.push(Statement::Await { order: MemoryOrder::Acquire, loaded });
         }
         let (boxed, plain): (Vec<&Side>, Vec<&Side>) = self.behind_waits.iter().partition(|side| side.stages_operands);
         fetch(emitter, plain, &step)?;
         self.boxes.fill(emitter)?;
-        fetch(emitter, boxed, &step)
-    }
-
-    fn fetch(&self, emitter: &mut Emitter, step: Expression) -> Result<(), LowerError> {
-        let step = self.step(emitter, step)?;
-        fetch(emitter, self.sides, &step)
+        fetch(emitter, boxed, &step)?;
+        Ok(step)
     }
 
     /// The fetch of a step behind the first. Elements outside of the output are zero from the first step on, so nothing is cleared
     /// again, unless the last step reaches beyond the reduction.
-    fn fetch_next(&self, emitter: &mut Emitter, next: LocalId) -> Result<(), LowerError> {
+    fn fetch_next(&self, emitter: &mut Emitter, next: LocalId) -> Result<Step<'_>, LowerError> {
         let step = self.step(emitter, next.into())?;
         if step.length.is_some() {
-            return fetch(emitter, self.sides, &step);
+            fetch(emitter, self.sides, &step)?;
+        } else {
+            let fetch = |emitter: &mut Emitter| self.sides.iter().try_for_each(|side| side.fetch(emitter, &step));
+            emitter.when(step.exists.clone(), fetch)?;
         }
-        emitter.when(step.exists.clone(), |emitter| self.sides.iter().try_for_each(|side| side.fetch(emitter, &step)))
+        Ok(step)
     }
 
     fn copy<'s>(
@@ -237,9 +278,17 @@ impl<'l> Loop<'l> {
         })
     }
 
-    fn place(&self, emitter: &mut Emitter, buffer: &Expression) -> Result<(), LowerError> {
-        self.sides.iter().try_for_each(|side| side.place(emitter, buffer))
+    fn place(&self, emitter: &mut Emitter, step: &Step, buffer: &Expression) -> Result<(), LowerError> {
+        self.sides.iter().try_for_each(|side| side.place(emitter, step, buffer))
     }
+}
+
+/// The next of the buffers that take turns.
+fn turn(emitter: &mut Emitter, buffer: LocalId, buffers: usize) {
+    let next = emitter.bind(ScalarType::I32, add(buffer, Expression::i32(1)));
+    let last = binary(BinaryOp::Equal, next, Expression::i32(buffers as i32));
+    let turned = Expression::Select(Box::new(last), Box::new(Expression::i32(0)), Box::new(next.into()));
+    emitter.assign(buffer, turned);
 }
 
 /// Whether asynchronous copies bring both sides, as they lie in memory.

@@ -1,15 +1,16 @@
 //! One of the two factors: which elements each thread fetches, and where they go in shared memory.
 
-use warpweave_graph::expr::{AxisId, Index, Scalar};
+use warpweave_graph::expr::{AxisId, Index, ReadId, Scalar};
 use warpweave_plan::body::{GroupBody, StageSource};
 use warpweave_plan::template::contraction::joined::JoinedReduction;
 use warpweave_plan::template::contraction::shape::ContractionShape;
-use warpweave_plan::template::contraction::tile_load::{Fetch, RowLayout, SideLoad, TileRows, plain_read};
+use warpweave_plan::template::contraction::tile_load::{ComputedRun, Fetch, RowLayout, SideLoad, TileRows, plain_read};
+use warpweave_plan::template::contraction::unit::ComputeUnit;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 
 use crate::kernel_ir::expression::{BinaryOp, Constant, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
-use crate::kernel_ir::statement::Statement;
+use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::arithmetic::scalar_type;
 use crate::lower::arithmetic::set;
 use crate::lower::arithmetic::{access, quotient, remainder, scaled, zero};
@@ -27,8 +28,10 @@ pub(crate) struct Side<'a> {
     pub(crate) load: SideLoad,
     /// Its buffers in shared memory, `[buffer][step][element]`.
     pub(crate) shared: SharedId,
-    /// What the thread has fetched and not stored yet.
-    pub(crate) fetched: ArrayId,
+    /// What the thread has fetched and not stored yet: the factor's values, unless they are computed of `parts`.
+    fetched: ArrayId,
+    /// What the thread has loaded of a factor that is computed when it is stored; else empty.
+    parts: Vec<Part>,
     /// The coordinates of the elements that the thread fetches, an array an axis.
     coordinates: Vec<ArrayId>,
     /// Whether each of those elements exists; absent if all do.
@@ -41,6 +44,18 @@ pub(crate) struct Side<'a> {
     slice: Option<LocalId>,
     /// The reduction as it walks it.
     reduction: JoinedReduction,
+}
+
+/// What one read has loaded of a factor that is computed when it is stored, trip by trip.
+struct Part {
+    read: ReadId,
+    loaded: ArrayId,
+    /// Elements of a trip: as many as are fetched at once, or one for all of them.
+    count: usize,
+    /// Elements that are loaded at once.
+    width: usize,
+    /// What its elements are.
+    scalar: ScalarType,
 }
 
 /// A step along the reduction.
@@ -99,7 +114,7 @@ impl<'a> Side<'a> {
         let factor = contraction.factor(class);
         let body = emitter.body();
         let load = SideLoad::new(body, contraction, class, shape, emitter.kernel().tile());
-        let load = if is_aligned(emitter, factor) { load } else { load.narrowed() };
+        let load = if are_aligned(emitter, factor) { load } else { load.narrowed() };
         let axes = contraction.tile_axes(body, class);
         let scalar = scalar_type(emitter, contraction.numerics().storage)?;
         let (thread, slice) = match load.slices {
@@ -115,6 +130,7 @@ impl<'a> Side<'a> {
             shared: emitter
                 .shared(emitter.memory_type(contraction.numerics().storage)?, load.words() * shape.buffers()),
             fetched: emitter.array(scalar, load.trips() * load.width),
+            parts: parts(emitter, contraction, class, &load)?,
             coordinates: axes.iter().map(|_| emitter.array(ScalarType::I32, load.elements())).collect(),
             axes,
             scalar,
@@ -226,8 +242,23 @@ impl<'a> Side<'a> {
         self.inside.map(|array| Expression::Element(array, Box::new(slot.clone())))
     }
 
+    /// The arrays that the thread fetches into.
+    pub(crate) fn fetched(&self) -> Vec<ArrayId> {
+        if self.parts.is_empty() { vec![self.fetched] } else { self.parts.iter().map(|part| part.loaded).collect() }
+    }
+
     /// Sets what the thread fetches to zero.
     pub(crate) fn clear(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
+        for part in &self.parts {
+            let count = Expression::i32((self.load.trips() * part.count) as i32);
+            emitter.repeat(count, true, |emitter, at| {
+                emitter.push(set(part.loaded, at.into(), zero(part.scalar)));
+                Ok::<(), LowerError>(())
+            })?;
+        }
+        if !self.parts.is_empty() {
+            return Ok(());
+        }
         let width = self.load.width;
         emitter.repeat(Expression::i32(self.load.trips() as i32), true, |emitter, trip| {
             for part in 0..width {
@@ -238,7 +269,7 @@ impl<'a> Side<'a> {
         })
     }
 
-    /// Evaluates the factor on the thread's elements of a step that exists, where they do.
+    /// Evaluates the factor on the thread's elements of a step that exists, where they do; or loads what it is computed of.
     pub(crate) fn fetch(&self, emitter: &mut Emitter, step: &Step) -> Result<(), LowerError> {
         let inside = if self.load.elements() == 1 { self.is_inside(&Expression::i32(0)) } else { None };
         emitter.when(both(self.has_unit(), inside), |emitter| {
@@ -253,6 +284,9 @@ impl<'a> Side<'a> {
         let inside = if self.load.elements() == 1 { None } else { self.is_inside(&slot) };
         emitter.when(both(step.reaches(&in_step), inside), |emitter| {
             let mut point = Point::new(0, self.point(emitter, step, &in_step, &slot)?, &[]);
+            if !self.parts.is_empty() {
+                return self.parts.iter().try_for_each(|part| part.load(emitter, &mut point, trip));
+            }
             let at = scaled(trip.into(), self.load.width);
             if self.load.width > 1 {
                 let read =
@@ -308,8 +342,11 @@ impl<'a> Side<'a> {
         Ok(axes)
     }
 
-    /// Stores what was fetched to a buffer.
-    pub(crate) fn place(&self, emitter: &mut Emitter, buffer: &Expression) -> Result<(), LowerError> {
+    /// Stores what was fetched of a step to a buffer.
+    pub(crate) fn place(&self, emitter: &mut Emitter, step: &Step, buffer: &Expression) -> Result<(), LowerError> {
+        if !self.parts.is_empty() {
+            self.compute(emitter, step)?;
+        }
         let width = self.load.width;
         let base = self.base(emitter, buffer);
         emitter.when(self.has_unit(), |emitter| {
@@ -337,6 +374,37 @@ impl<'a> Side<'a> {
         })
     }
 
+    /// Computes the factor of what was loaded for a step; zero where there is nothing.
+    fn compute(&self, emitter: &mut Emitter, step: &Step) -> Result<(), LowerError> {
+        let mut depends = false;
+        self.factor.visit(&mut |scalar| depends |= matches!(scalar, Scalar::Index(..) | Scalar::Holds(_)));
+        emitter.repeat(Expression::i32(self.load.trips() as i32), true, |emitter, trip| {
+            let (slot, in_step) = self.place_of(trip);
+            let reached = both(step.exists.clone(), step.reaches(&in_step));
+            let exists = both(reached, self.is_inside(&slot));
+            let at = |element: usize| add(scaled(trip.into(), self.load.width), Expression::i32(element as i32));
+            if exists.is_some() {
+                (0..self.load.width)
+                    .for_each(|element| emitter.push(set(self.fetched, at(element), zero(self.scalar))));
+            }
+            emitter.when(exists, |emitter| {
+                for element in 0..self.load.width {
+                    let axes = if depends { self.point(emitter, step, &in_step, &slot)? } else { Vec::new() };
+                    let mut point = Point::new(0, axes, &[]);
+                    for part in &self.parts {
+                        let behind = Expression::i32(element.min(part.count - 1) as i32);
+                        let value = add(scaled(trip.into(), part.count), behind);
+                        let value = Expression::Element(part.loaded, Box::new(value));
+                        point.known_read(part.read, emitter.bind(part.scalar, value));
+                    }
+                    let value = point.emit(emitter, self.factor)?;
+                    emitter.push(set(self.fetched, at(element), value));
+                }
+                Ok(())
+            })
+        })
+    }
+
     /// The first word of a buffer.
     pub(crate) fn base(&self, emitter: &mut Emitter, buffer: &Expression) -> LocalId {
         let base = scaled(buffer.clone(), self.load.words());
@@ -360,10 +428,79 @@ fn stages_operands(body: &GroupBody, factor: &Scalar) -> bool {
     stage.expr.reads_of(factor).into_iter().any(|read| matches!(from(read), StageSource::Staged(_)))
 }
 
-/// Whether the memory of a factor that is one read is laid out row by row, from an aligned element on.
-fn is_aligned(emitter: &Emitter, factor: &Scalar) -> bool {
+/// What a side for tensor cores loads whose factor is computed of tensors in memory, at places that no data name: it is computed when it is
+/// stored, behind the products that hide the loads. Nothing of other sides.
+fn parts(
+    emitter: &mut Emitter,
+    contraction: &Contraction,
+    class: AxisClass,
+    load: &SideLoad,
+) -> Result<Vec<Part>, LowerError> {
+    let (body, tile) = (emitter.body(), emitter.kernel().tile());
+    let (stage, factor) = (&body.stages[0], contraction.factor(class));
+    let expr = &stage.expr;
+    if load.unit != ComputeUnit::Mma || plain_read(expr, factor).is_some() {
+        return Ok(Vec::new());
+    }
+    let is_direct = |id: &ReadId| {
+        let read = &expr.reads[*id];
+        let mut indices = read.index.iter().chain(read.guard.conditions().iter().map(|condition| &condition.index));
+        match stage.sources[read.operand] {
+            StageSource::Operand(operand) => {
+                !emitter.is_tagged(body.operands[operand]) && indices.all(Index::is_free_of_reads)
+            }
+            StageSource::Stage(_) | StageSource::Staged(_) => false,
+        }
+    };
+    let reads = match load.width {
+        1 => {
+            let reads = expr.reads_of(factor);
+            let all = reads.iter().all(is_direct);
+            if all { reads.into_iter().map(|read| (read, false)).collect() } else { Vec::new() }
+        }
+        width => {
+            let run = ComputedRun::of(body, contraction, class, tile, load.fetch, width);
+            run.expect("factors that are computed are fetched together in runs").reads
+        }
+    };
+    let part = |(read, is_wide): (ReadId, bool)| {
+        let element = expr.operands[expr.reads[read].operand].element;
+        let count = if is_wide { load.width } else { 1 };
+        let scalar = scalar_type(emitter, element)?;
+        let loaded = emitter.array(scalar, load.trips() * count);
+        Ok(Part { read, loaded, count, width: count.min(element.access_elements()), scalar })
+    };
+    reads.into_iter().map(part).collect()
+}
+
+impl Part {
+    /// Loads what one trip takes from a point on.
+    fn load(&self, emitter: &mut Emitter, point: &mut Point, trip: LocalId) -> Result<(), LowerError> {
+        let first = scaled(trip.into(), self.count);
+        if self.count == 1 {
+            return point.read_into(emitter, self.read, self.loaded, first);
+        }
+        let (space, index, _) = point.source(emitter, self.read)?;
+        let index = emitter.bind(ScalarType::I32, index);
+        let expr = &emitter.body().stages[0].expr;
+        let memory = emitter.memory_type(expr.operands[expr.reads[self.read].operand].element)?;
+        for behind in (0..self.count).step_by(self.width).map(|at| Expression::i32(at as i32)) {
+            let place = Place::Element(self.loaded, add(first.clone(), behind.clone()));
+            let (width, index) = (access(self.width), add(index, behind));
+            emitter.push(Statement::LoadGlobal { place, space, memory, width, index });
+        }
+        Ok(())
+    }
+}
+
+/// Whether the memory of all that a factor reads is laid out row by row, from an aligned element on.
+fn are_aligned(emitter: &Emitter, factor: &Scalar) -> bool {
+    emitter.body().stages[0].expr.reads_of(factor).into_iter().all(|read| is_aligned(emitter, read))
+}
+
+fn is_aligned(emitter: &Emitter, read: ReadId) -> bool {
     let stage = &emitter.body().stages[0];
-    let Some(read) = plain_read(&stage.expr, factor).map(|read| &stage.expr.reads[read]) else { return false };
+    let read = &stage.expr.reads[read];
     let StageSource::Operand(operand) = stage.sources[read.operand] else { return false };
     let tensor = emitter.body().operands[operand];
     let layout = &emitter.memory.tensors[tensor].layout;
@@ -371,6 +508,6 @@ fn is_aligned(emitter: &Emitter, factor: &Scalar) -> bool {
     let own = stage.expr.operands[read.operand].shape.strides();
     let linear = |strides: &[usize]| Index::linear(&read.index, strides, 0);
     let widest = stage.expr.operands[read.operand].element.access_elements();
-    let aligned = (first + layout.offset as i64) % widest as i64 == 0;
+    let aligned = (first + layout.offset as i64) % widest as i64 == 0 && !emitter.is_tagged(tensor);
     aligned && linear(&layout.strides) == linear(&own)
 }

@@ -14,6 +14,8 @@ use warpweave_plan::template::staged::{StagedBox, slot, strides};
 pub(crate) const WARP: usize = 32;
 /// Bytes of a sector.
 pub(crate) const SECTOR: i64 = 32;
+/// Bytes of the widest access of a lane.
+const WIDEST_ACCESS: usize = 16;
 
 /// Where each lane of a warp stands: a point of all axes of a stage, for the lanes that take part.
 pub(crate) struct Lanes {
@@ -176,6 +178,14 @@ impl Address {
         Some(Self { element, bytes: expr.element.bytes() as i64, conditions: Vec::new() })
     }
 
+    /// Whether the place moves along an axis.
+    fn lies_along(&self, axis: AxisId) -> bool {
+        match &self.element {
+            Linear::Affine(coefficients, _) => coefficients[axis.index()] != 0,
+            Linear::General(..) => true,
+        }
+    }
+
     /// Whether lanes make the access only under a condition.
     pub(crate) fn is_guarded(&self) -> bool {
         !self.conditions.is_empty()
@@ -183,6 +193,21 @@ impl Address {
 
     /// What one access of `width` elements a lane touches.
     pub(crate) fn sectors(&self, lanes: &Lanes, width: usize) -> Touched {
+        self.sectors_behind(lanes, 0, width)
+    }
+
+    /// What the accesses touch that load `count` neighbours a lane, each of the widest.
+    fn neighbours(&self, lanes: &Lanes, count: usize) -> KernelCounts {
+        let width = count.min(WIDEST_ACCESS / self.bytes as usize);
+        let mut counts = KernelCounts::default();
+        for start in (0..count).step_by(width) {
+            counts += self.sectors_behind(lanes, start as i64, width).loaded(width);
+        }
+        counts
+    }
+
+    /// What one access of `width` elements a lane touches, so many elements behind the place of each.
+    fn sectors_behind(&self, lanes: &Lanes, behind: i64, width: usize) -> Touched {
         let mut touched: [i64; 2 * WARP] = [0; 2 * WARP];
         let (mut found, mut taking_part) = (0, 0);
         for point in lanes.active() {
@@ -191,7 +216,7 @@ impl Address {
                 continue;
             }
             taking_part += 1;
-            let first = self.element.at(point) * self.bytes;
+            let first = (self.element.at(point) + behind) * self.bytes;
             let sector = first.div_euclid(SECTOR);
             let last = (first + width as i64 * self.bytes - 1).div_euclid(SECTOR);
             for sector in sector..=last.min(sector + 1) {
@@ -293,6 +318,16 @@ impl Evaluation {
         let mut counts =
             KernelCounts { operations: (lanes.count() * self.operations) as f64, ..KernelCounts::default() };
         counts += self.loads(lanes, 1);
+        counts
+    }
+
+    /// What the active lanes do that evaluate so many neighbours each, which lie along an axis. Those of a read are loaded together.
+    pub(crate) fn of_neighbours(&self, lanes: &Lanes, (count, axis): (usize, AxisId)) -> KernelCounts {
+        let operations = (lanes.count() * self.operations * count) as f64;
+        let mut counts = KernelCounts { operations, ..KernelCounts::default() };
+        for read in &self.reads {
+            counts += read.neighbours(lanes, if read.lies_along(axis) { count } else { 1 });
+        }
         counts
     }
 

@@ -43,6 +43,10 @@ const EXPOSED_PASSES: f64 = 0.12;
 /// The share of the chain to a step's loads that the other warps' products do not hide.
 const EXPOSED_CHAIN: f64 = 0.5;
 
+/// Products along the reduction by which copies have less than their steps where factors are loaded ahead of the products: copies stand
+/// behind the first of a step's products, and what they bring is loaded before the last of the step before.
+const COPIED_LATER: f64 = 1.6;
+
 /// Cycles in which a load of matrices occupies the data path of shared memory, a matrix. It follows from what eight warps with sums
 /// of 32 × 16 were measured to reach on an H200.
 const MATRIX_CYCLES: f64 = 1.085;
@@ -177,6 +181,7 @@ fn stored_at_once(counted: &CountedKernel<'_>, shape: &ContractionShape) -> usiz
 ///   Of the chain that leads to them, other warps' products hide a part.
 /// - *Copied*, the steps ahead are asked for before the first is there. In each step all warps meet, and the products of each
 ///   stand behind its copies: these go through the data path before the reads of shared memory do.
+/// - *Copied, and loaded ahead* of the products, copies and reads of shared memory go on while tensor cores multiply.
 fn loop_cycles(counted: &CountedKernel<'_>, shape: &ContractionShape, loads: &SideLoads) -> f64 {
     let (arch, latency) = (counted.arch, counted.arch.load_latency_cycles.value);
     let (steps, fetch) = (steps(counted, shape), step_fetch(counted, shape));
@@ -196,17 +201,20 @@ fn loop_cycles(counted: &CountedKernel<'_>, shape: &ContractionShape, loads: &Si
         }
         Pipeline::Asynchronous { depth } if loads.copied => {
             let before = depth as f64 - 1.0;
-            let ahead = (latency + fetch) / before;
-            let products = step(0.0, 0.0).max(reads);
-            let own = issued + lines + loads.named + products + meeting;
+            let ahead =
+                (latency + fetch) / (before - COPIED_LATER * shape.points_ahead() as f64 / shape.slice_points() as f64);
+            let own = match shape.points_ahead() {
+                0 => issued + lines + step(0.0, 0.0).max(reads) + meeting,
+                _ => step(issued * DEPENDENT_ISSUE, reads + lines) + BARRIER_CYCLES,
+            } + loads.named;
             latency + fetch + before * issued + steps * own.max(fetch).max(ahead)
         }
         // The last step fetches nothing.
         Pipeline::RegisterPrefetch | Pipeline::Asynchronous { .. } => {
             let own = loads.named + EXPOSED_CHAIN * loads.decoded + loads.evaluated + beside;
-            // What is computed of loads is computed before the products, so the loads are waited for.
-            let computed = if loads.evaluated > 0.0 { own + latency } else { own };
+            let computed = if loads.waited { own + latency } else { own };
             let next = computed.max(loads.decoded + latency + fetch);
+            let meeting = if shape.points_ahead() > 0 { BARRIER_CYCLES } else { meeting };
             fetched + found + (steps - 1.0) * next + beside + steps * meeting
         }
     }
@@ -254,8 +262,10 @@ struct SideLoads {
     named: f64,
     /// Cycles by which the first step's are more, where data name places that all steps read: elements loaded before are near.
     first: f64,
-    /// Cycles from the loads of a step to its factors, where those are more than reads: products stand behind them.
+    /// Cycles from the loads of a step to its factors, where those are more than reads.
     evaluated: f64,
+    /// Whether products stand behind the loads of their step: factors are computed before.
+    waited: bool,
     /// Whether asynchronous copies bring the factors.
     copied: bool,
     /// Instructions that find the places of the rows and columns that a thread fetches.
@@ -279,6 +289,7 @@ impl SideLoads {
             named: 0.0,
             first: 0.0,
             evaluated: 0.0,
+            waited: false,
             copied: contraction.is_copied(body, shape, &params.tile),
             places: 0.0,
             after: epilogue.chain(later).sum(),
@@ -321,6 +332,8 @@ impl SideLoads {
             found.first += trips * fixed * (latency - NEAR_CYCLES);
             let in_turn = if branching(factor) > 0.0 { trips * width } else { 1.0 };
             found.evaluated += DEPENDENT_CYCLES * computed * in_turn;
+            // For tensor cores, factors are computed when they are stored, unless data name where they are read.
+            found.waited |= computed > 0.0 && (shape.unit == ComputeUnit::Simt || fixed + repeated > 0.0);
             found.places += place_instructions(counted, class, side.elements());
         }
         found

@@ -7,7 +7,7 @@ use warpweave_graph::numerics::WORD_BYTES;
 use rustc_hash::FxHashMap;
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{Index, ReadId};
+use warpweave_graph::expr::{AxisId, Index, ReadId};
 
 use crate::cost::counts::evaluation::{Address, Evaluation, Lanes, WARP, element_of_output, stored};
 use crate::cost::counts::tiles::{PlaceInBox, Tiles, set};
@@ -17,7 +17,7 @@ use warpweave_plan::kernel::Kernel;
 use warpweave_plan::shared_memory::{SharedWidth, conflict_degree};
 use warpweave_plan::template::contraction::column_runs::ColumnRuns;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Pipeline};
-use warpweave_plan::template::contraction::tile_load::SideLoad;
+use warpweave_plan::template::contraction::tile_load::{SideLoad, plain_read, run_axis};
 use warpweave_plan::template::contraction::unit::{ComputeUnit, mma};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use warpweave_plan::tensor_core::fragment::{FragmentKind, MatrixOperand};
@@ -114,7 +114,10 @@ impl<'b> ContractionModel<'b> {
             let side = self.side(class, shape, kernel, &tile);
             let key = (class, side, tile);
             let known = self.fetched.borrow().get(&key).copied();
-            let of_tile = known.unwrap_or_else(|| self.fetches(&tiles, &side, factor, axes, sampling));
+            let is_run =
+                side.width > 1 && plain_read(&self.body.stages[0].expr, self.contraction.factor(class)).is_none();
+            let run = is_run.then(|| run_axis(self.body, &self.contraction, class, side.fetch)).flatten();
+            let of_tile = known.unwrap_or_else(|| self.fetches(&tiles, &side, (factor, run), axes, sampling));
             self.fetched.borrow_mut().insert(key, of_tile);
             counts += of_tile * tiles.count() as f64;
         }
@@ -163,13 +166,15 @@ impl<'b> ContractionModel<'b> {
         let parts = if shape.k_slices > 1 { (finish.rows * finish.columns * shape.k_slices) as f64 } else { 0.0 };
         let additions = parts - parts / shape.k_slices as f64;
         let products = threads * (2.0 * steps * (shape.rows * shape.columns) as f64 + additions);
+        // What is loaded ahead in the last step is multiplied by nothing.
+        let loaded = steps + shape.points_ahead() as f64;
         let is_integer = self.contraction.element == ElementType::I32;
         KernelCounts {
             operations: if is_integer { 0.0 } else { products },
             integer_operations: if is_integer { products } else { 0.0 },
-            shared_loads: threads * (steps * (rows.registers + columns.registers) + parts),
-            shared_ideal: warps * (steps * (rows.ideal + columns.ideal) + parts),
-            shared_wavefronts: warps * (steps * (rows.served + columns.served) + parts),
+            shared_loads: threads * (loaded * (rows.registers + columns.registers) + parts),
+            shared_ideal: warps * (loaded * (rows.ideal + columns.ideal) + parts),
+            shared_wavefronts: warps * (loaded * (rows.served + columns.served) + parts),
             ..KernelCounts::default()
         }
     }
@@ -196,12 +201,12 @@ impl<'b> ContractionModel<'b> {
         loads
     }
 
-    /// What bringing one side's tiles takes, for an average tile.
+    /// What bringing one side's tiles takes, for an average tile; with the axis along which neighbours lie that are evaluated together.
     fn fetches(
         &self,
         tiles: &Tiles,
         side: &SideLoad,
-        factor: &Evaluation,
+        (factor, run): (&Evaluation, Option<AxisId>),
         axes: &[usize],
         sampling: Sampling,
     ) -> KernelCounts {
@@ -228,7 +233,11 @@ impl<'b> ContractionModel<'b> {
                         set(&self.reduction, number, point);
                         inside && number < length
                     });
-                    of_warps += if side.width == 1 { factor.counts(&lanes) } else { factor.loads(&lanes, side.width) };
+                    of_warps += match run {
+                        _ if side.width == 1 => factor.counts(&lanes),
+                        Some(axis) => factor.of_neighbours(&lanes, (side.width, axis)),
+                        None => factor.loads(&lanes, side.width),
+                    };
                 }
                 of_steps += of_warps * weight;
             }

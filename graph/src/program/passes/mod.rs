@@ -7,6 +7,7 @@ mod common_reductions;
 mod concats;
 mod constant_scalars;
 mod dead_statements;
+mod divided_axes;
 mod invariants;
 mod joined_products;
 mod phases;
@@ -26,6 +27,7 @@ pub use common_reductions::share_reductions;
 pub use concats::{concat_placement, place_concats};
 pub use constant_scalars::fold_constant_scalars;
 pub use dead_statements::remove_dead;
+pub use divided_axes::split_divided_axes;
 pub use invariants::hoist_invariants;
 pub use joined_products::join_products;
 pub use phases::split_phases;
@@ -62,7 +64,7 @@ pub const CHANNELS_LAST: usize = PASSES.len() - 2;
 
 /// The passes in the order in which they run. Sums may be taken in another order, of dequantised bytes in integers, and
 /// without products with the zeros between strides; otherwise values are unchanged.
-pub const PASSES: [NamedPass; 15] = [
+pub const PASSES: [NamedPass; 16] = [
     NamedPass { name: "key_sorting", of_gpus: None, of_processors: Some(sort_keys) },
     NamedPass { name: "phase_splitting", of_gpus: Some(phases_of_gpus), of_processors: Some(phases_of_processors) },
     NamedPass { name: "view_inlining", of_gpus: Some(inline_views), of_processors: Some(inline_lines) },
@@ -75,6 +77,7 @@ pub const PASSES: [NamedPass; 15] = [
     both("reduction_ordering", order_reductions),
     NamedPass { name: "factor_transposing", of_gpus: Some(transpose_factors), of_processors: None },
     NamedPass { name: "product_joining", of_gpus: Some(join_products), of_processors: None },
+    NamedPass { name: "axis_splitting", of_gpus: Some(split_divided_axes), of_processors: None },
     both("constant_scalars", fold_constant_scalars),
     NamedPass { name: "channels_last", of_gpus: Some(channels_last), of_processors: None },
     both(CONCAT_PLACEMENT, concat_placement),

@@ -2,6 +2,7 @@
 
 mod channels_last;
 mod common_reductions;
+mod divided_axes;
 mod phases;
 mod quantized_products;
 mod sorted_keys;

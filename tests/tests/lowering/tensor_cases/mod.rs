@@ -19,7 +19,7 @@ use warpweave::plan::kernel::{Kernel, ScheduleParams};
 use warpweave::plan::plan::ROperator;
 use warpweave::plan::template::Template;
 use warpweave::plan::template::contraction::shape::ContractionShape;
-use warpweave::plan::template::contraction::tile_load::SideLoad;
+use warpweave::plan::template::contraction::tile_load::{SideLoad, plain_read};
 use warpweave::plan::template::contraction::unit::ComputeUnit;
 use warpweave::plan::template::contraction::{AxisClass, Contraction};
 use warpweave::plan::tensor_core::sum::TensorCore;
@@ -135,12 +135,9 @@ fn covered() {
             let (body, tile) = (operator.kernel.body(), operator.kernel.tile());
             for class in [AxisClass::Row, AxisClass::Column] {
                 let side = SideLoad::new(body, contraction, class, &shape, tile);
-                count(format!(
-                    "{:?} by {}, copied {}",
-                    side.fetch,
-                    side.width,
-                    contraction.is_copied(body, &shape, tile)
-                ));
+                let copied = contraction.is_copied(body, &shape, tile);
+                let computed = plain_read(&body.stages[0].expr, contraction.factor(class)).is_none();
+                count(format!("{:?} by {}, copied {copied}, computed {computed}", side.fetch, side.width));
             }
         }
     }
@@ -196,7 +193,7 @@ fn case(number: usize) -> Case {
     let eighths = pick(&[8, 8, 7, 3]);
     let storage = [ElementType::F16, ElementType::BF16][pick(&[0, 1])];
     let values = Values { one_sign: pick(&[0, 0, 1]) == 1 };
-    let form = pick(&[0, 1, 2, 3, 4, 4, 5, 5]);
+    let form = pick(&[0, 1, 2, 3, 4, 4, 5, 5, 6, 6, 7, 8]);
     let end = pick(&[0, 1, 2]);
     let extents =
         [pick(&[1, 5, 16, 17, 33, 64, 100]), pick(&[3, 8, 16, 24, 40, 65, 96]), pick(&[7, 8, 16, 24, 72, 130, 256])];
@@ -298,6 +295,29 @@ fn form_of(
             let shape = [window.groups, columns.min(32), channels, window.size, window.size];
             let w = constant(sketch, random, &shape);
             convolution(sketch, (x, w), window, false)
+        }
+        6 => {
+            shapes = vec![vec![rows, depth], vec![depth], vec![depth]];
+            let [x, scale, shift] = [0, 1, 2].map(|at| sketch.input(&shapes[at]));
+            let scaled = sketch.binary(BinaryOp::Multiply, x, scale);
+            let shifted = sketch.binary(BinaryOp::Add, scaled, shift);
+            let (x, w) = (sketch.relu(shifted), constant(sketch, random, &[depth, columns]));
+            sketch.matmul(x, w)
+        }
+        7 => {
+            shapes = vec![vec![rows, depth], vec![rows, 1]];
+            let (x, scale) = (sketch.input(&shapes[0]), sketch.input(&shapes[1]));
+            let (x, w) =
+                (sketch.binary(BinaryOp::Multiply, x, scale), constant(sketch, random, &[columns, depth]));
+            let w = sketch.transpose(w, &[1, 0]);
+            sketch.matmul(x, w)
+        }
+        8 => {
+            shapes = vec![vec![depth, rows], vec![rows], vec![depth, columns]];
+            let [x, scale, y] = [0, 1, 2].map(|at| sketch.input(&shapes[at]));
+            let x = sketch.binary(BinaryOp::Multiply, x, scale);
+            let x = sketch.transpose(x, &[1, 0]);
+            sketch.matmul(x, y)
         }
         _ => {
             let channels = depth.min(24);

@@ -10,7 +10,7 @@ use crate::kernel_ir::memory::{Half, Matrices};
 use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::arithmetic::{quotient, remainder, scaled};
 use crate::lower::contraction::side::Side;
-use crate::lower::contraction::unit::{Meanwhile, Products, end_of_loads, first_of_warp};
+use crate::lower::contraction::unit::{Meanwhile, Products, end_early, first_of_warp};
 use crate::lower::emitter::{Emitter, add};
 use crate::lower::error::LowerError;
 
@@ -48,7 +48,7 @@ pub(super) fn starts(emitter: &mut Emitter, products: &Products, sides: &[Side; 
             TileRows::Steps => step = add(step, row()),
         }
         if let Some(slice) = &products.slice {
-            step = add(step, scaled(slice.number.into(), products.slice_steps()));
+            step = add(step, scaled(slice.number.into(), products.shape.slice_points()));
         }
         emitter.bind(ScalarType::I32, place(load, element, step))
     })
@@ -61,21 +61,78 @@ pub(super) fn add_step(
     (sides, firsts): (&[Side; 2], [LocalId; 2]),
     meanwhile: Meanwhile,
 ) -> Result<(), LowerError> {
-    let shape = &products.shape;
     let factors = Factors::new(emitter, sides, products);
-    let steps = products.slice_steps() / DEPTH;
+    let steps = products.shape.slice_points() / DEPTH;
     emitter.repeat(Expression::i32(steps as i32), true, |emitter, step| {
-        end_of_loads(emitter, (step, steps), meanwhile)?;
-        for at in [0, 1] {
-            factors.load(emitter, (&sides[at], at), (firsts[at], step))?;
-        }
-        emitter.repeat(Expression::i32((shape.rows / LANE_ROWS) as i32), true, |emitter, down| {
-            emitter.repeat(Expression::i32((shape.columns / LANE_COLUMNS) as i32), true, |emitter, along| {
-                factors.multiply(emitter, products, (down, along));
-                Ok::<(), LowerError>(())
-            })
-        })
+        end_early(emitter, (step, steps), meanwhile)?;
+        factors.load(emitter, sides, firsts, step.into())?;
+        factors.multiply_all(emitter, products)
     })
+}
+
+/// The products of all steps, whose factors are loaded a product along the reduction ahead of where they are multiplied: the first
+/// of a step are there when the step begins.
+pub(crate) struct Ahead<'p> {
+    products: &'p Products,
+    sides: &'p [Side<'p>; 2],
+    starts: [LocalId; 2],
+    /// Those of even, and of odd products along the reduction.
+    factors: [Factors; 2],
+}
+
+impl<'p> Ahead<'p> {
+    /// None where the shape loads nothing ahead.
+    pub(crate) fn of(
+        emitter: &mut Emitter,
+        products: &'p Products,
+        (sides, starts): (&'p [Side<'p>; 2], [LocalId; 2]),
+    ) -> Option<Self> {
+        let is_ahead = products.shape.points_ahead() > 0;
+        let factors = is_ahead.then(|| [0, 1].map(|_| Factors::new(emitter, sides, products)))?;
+        Some(Self { products, sides, starts, factors })
+    }
+
+    /// Products of a step along the reduction, an even number.
+    pub(crate) fn steps(&self) -> usize {
+        self.products.shape.slice_points() / DEPTH
+    }
+
+    /// Loads the factors of one product along the reduction, of the tiles in a buffer.
+    pub(crate) fn load(&self, emitter: &mut Emitter, buffer: &Expression, step: usize) -> Result<(), LowerError> {
+        let firsts = self.products.firsts(emitter, (self.sides, self.starts), buffer);
+        self.factors[step % 2].load(emitter, self.sides, firsts, Expression::i32(step as i32))
+    }
+
+    /// Adds a step's products, the first factors of which are loaded, of the tiles in the first buffer; and loads the first factors of
+    /// the next step from the second buffer. `beside` emits what stands where the first products are added, and before the next
+    /// step's factors are loaded.
+    pub(crate) fn add(
+        &self,
+        emitter: &mut Emitter,
+        [own, next]: [Expression; 2],
+        mut beside: impl FnMut(&mut Emitter, StepPlace) -> Result<(), LowerError>,
+    ) -> Result<(), LowerError> {
+        let last = self.steps() - 1;
+        for step in 0..last {
+            self.load(emitter, &own, step + 1)?;
+            self.factors[step % 2].multiply_all(emitter, self.products)?;
+            if step == 0 {
+                beside(emitter, StepPlace::First)?;
+            }
+        }
+        beside(emitter, StepPlace::Last)?;
+        self.load(emitter, &next, 0)?;
+        self.factors[last % 2].multiply_all(emitter, self.products)
+    }
+}
+
+/// Where in a step something stands beside its products.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum StepPlace {
+    /// Behind the first.
+    First,
+    /// Before the last, and before the next step's factors are loaded.
+    Last,
 }
 
 /// What a warp holds of both factors.
@@ -100,19 +157,30 @@ impl Factors {
         Self { half, words, products: counts, apart: [apart(products, 0), apart(products, 1)] }
     }
 
-    /// Loads one factor of a step's products, four matrices at a time.
+    /// Loads both factors of the products of a place along the reduction.
     fn load(
         &self,
         emitter: &mut Emitter,
+        sides: &[Side; 2],
+        firsts: [LocalId; 2],
+        step: Expression,
+    ) -> Result<(), LowerError> {
+        [0, 1].into_iter().try_for_each(|at| self.load_side(emitter, (&sides[at], at), (firsts[at], step.clone())))
+    }
+
+    /// Loads one factor, four matrices at a time.
+    fn load_side(
+        &self,
+        emitter: &mut Emitter,
         (side, at): (&Side, usize),
-        (first, step): (LocalId, LocalId),
+        (first, step): (LocalId, Expression),
     ) -> Result<(), LowerError> {
         let words = registers(self.half, at);
         let of_all = self.products[at] * words;
         // Products of the left factor have two matrices down, those of the right one have one along.
         let moved = |matrices: Expression| scaled(matrices, self.apart[at] * 2);
         let statement = |at_once: Expression, matrices: Matrices| {
-            let index = add(first, place(&side.load, moved(at_once.clone()), scaled(step.into(), DEPTH)));
+            let index = add(first, place(&side.load, moved(at_once.clone()), scaled(step.clone(), DEPTH)));
             let place = Place::Element(self.words[at], scaled(at_once, Matrices::Four.count() as usize));
             let transposed = side.load.rows == TileRows::Steps;
             Statement::LoadMatrices { place, array: side.shared, matrices, index, transposed }
@@ -126,6 +194,17 @@ impl Factors {
             emitter.push(statement(Expression::i32(fours as i32), Matrices::Two));
         }
         Ok(())
+    }
+
+    /// Adds all products of what is loaded.
+    fn multiply_all(&self, emitter: &mut Emitter, products: &Products) -> Result<(), LowerError> {
+        let [down, along] = self.products.map(|count| Expression::i32(count as i32));
+        emitter.repeat(down, true, |emitter, down| {
+            emitter.repeat(along.clone(), true, |emitter, along| {
+                self.multiply(emitter, products, (down, along));
+                Ok(())
+            })
+        })
     }
 
     /// Adds a product to its sums.

@@ -98,19 +98,24 @@ impl Products {
         buffer: &Expression,
         meanwhile: Meanwhile,
     ) -> Result<(), LowerError> {
-        let firsts = [0, 1].map(|at| {
-            let base = sides[at].base(emitter, buffer);
-            emitter.bind(ScalarType::I32, add(base, starts[at]))
-        });
+        let firsts = self.firsts(emitter, (sides, starts), buffer);
         match self.shape.unit {
             ComputeUnit::Simt => simt::add_step(emitter, self, (sides, firsts), meanwhile),
             ComputeUnit::Mma => mma::add_step(emitter, self, (sides, firsts), meanwhile),
         }
     }
 
-    /// Points of a step that a slice multiplies.
-    fn slice_steps(&self) -> usize {
-        self.shape.k_tile / self.shape.k_slices
+    /// Where in shared memory the thread reads its first element of each side's tile in a buffer.
+    fn firsts(
+        &self,
+        emitter: &mut Emitter,
+        (sides, starts): (&[Side; 2], [LocalId; 2]),
+        buffer: &Expression,
+    ) -> [LocalId; 2] {
+        [0, 1].map(|at| {
+            let base = sides[at].base(emitter, buffer);
+            emitter.bind(ScalarType::I32, add(base, starts[at]))
+        })
     }
 
     /// Which of the thread's sums is that of a row and a column of its tile, as [`ContractionShape::sum`] says.
@@ -124,21 +129,22 @@ impl Products {
 }
 
 /// Before the step `early` of those that are written out, no load of the next step's factors is begun any more.
-fn end_of_loads(
-    emitter: &mut Emitter,
-    (step, steps): (LocalId, usize),
-    meanwhile: Meanwhile,
-) -> Result<(), LowerError> {
+fn end_early(emitter: &mut Emitter, (step, steps): (LocalId, usize), meanwhile: Meanwhile) -> Result<(), LowerError> {
     match meanwhile {
         Meanwhile::Nothing => Ok(()),
         Meanwhile::Loads => {
             let early = Expression::i32(steps.div_ceil(EARLY_SHARE) as i32);
             emitter.when(Some(binary(BinaryOp::Equal, step, early)), |emitter| {
-                emitter.push(Statement::WarpBarrier);
+                end_of_loads(emitter);
                 Ok(())
             })
         }
     }
+}
+
+/// No load of the next step's factors is begun any more.
+pub(super) fn end_of_loads(emitter: &mut Emitter) {
+    emitter.push(Statement::WarpBarrier);
 }
 
 /// The thread's place along rows and along columns, as [`ContractionShape::place_of`] says.

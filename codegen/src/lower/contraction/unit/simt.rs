@@ -7,7 +7,7 @@ use crate::kernel_ir::ids::{ArrayId, LocalId};
 use crate::kernel_ir::statement::{Place, Statement};
 use crate::lower::arithmetic::{access, quotient, remainder, scaled, set};
 use crate::lower::contraction::side::Side;
-use crate::lower::contraction::unit::{Meanwhile, Products, end_of_loads};
+use crate::lower::contraction::unit::{Meanwhile, Products, end_early};
 use crate::lower::emitter::{Emitter, add, binary, multiply};
 use crate::lower::error::LowerError;
 
@@ -23,7 +23,7 @@ pub(super) fn starts(emitter: &mut Emitter, products: &Products, sides: &[Side; 
         let (load, (width, _, _)) = (&sides[at].load, products.sides()[at]);
         let mut start = scaled(products.threads[at].into(), width);
         if let Some(slice) = &products.slice {
-            let steps = products.slice_steps();
+            let steps = products.shape.slice_points();
             let begin = scaled(slice.number.into(), steps);
             if let Some(order) = order(load, begin.clone()).filter(|_| !is_whole_period(load, steps)) {
                 start = binary(BinaryOp::BitXor, start, order);
@@ -45,11 +45,11 @@ pub(super) fn add_step(
         let (width, threads, count) = products.sides()[at];
         (&sides[at], emitter.array(products.scalar, count), firsts[at], width, threads, count)
     });
-    let unrolled = products.slice_steps().min(UNROLLED);
-    let windows = Expression::i32((products.slice_steps() / unrolled) as i32);
+    let unrolled = products.shape.slice_points().min(UNROLLED);
+    let windows = Expression::i32((products.shape.slice_points() / unrolled) as i32);
     emitter.repeat(windows, false, |emitter, window| {
         emitter.repeat(Expression::i32(unrolled as i32), true, |emitter, step| {
-            end_of_loads(emitter, (step, unrolled), meanwhile)?;
+            end_early(emitter, (step, unrolled), meanwhile)?;
             let step = add(scaled(window.into(), unrolled), step);
             for (side, array, first, width, threads, count) in operands {
                 emitter.repeat(Expression::i32((count / width) as i32), true, |emitter, run| {

@@ -141,12 +141,25 @@ impl ContractionShape {
         self.block_size().threads() / self.k_slices
     }
 
+    /// Points of a step that a slice multiplies.
+    pub fn slice_points(&self) -> usize {
+        self.k_tile / self.k_slices
+    }
+
+    /// Points of the reduction by which a warp loads its factors ahead of where it multiplies them: those of one product of matrices,
+    /// so that tensor cores multiply while all meet and the next factors arrive. 0 where a step is one product, and where nothing is
+    /// fetched meanwhile.
+    pub fn points_ahead(&self) -> usize {
+        let is_ahead = self.unit == ComputeUnit::Mma && self.pipeline != Pipeline::Unpipelined;
+        if is_ahead && self.slice_points().is_multiple_of(2 * mma::DEPTH) { mma::DEPTH } else { 0 }
+    }
+
     /// Slices that fetch their own part of every step, and synchronise with no other slice until the sums are added; 1 where the
     /// block fetches together. Slices do so if each is one warp, loads go through registers, and a part has [`WINDOW`] points or
     /// more.
     pub fn fetching_slices(&self) -> usize {
         let is_warp = self.slice_threads() == WARP && self.pipeline == Pipeline::RegisterPrefetch;
-        let alone = is_warp && self.unit == ComputeUnit::Simt && self.k_tile / self.k_slices >= WINDOW;
+        let alone = is_warp && self.unit == ComputeUnit::Simt && self.slice_points() >= WINDOW;
         if alone { self.k_slices } else { 1 }
     }
 

@@ -8,7 +8,7 @@ use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar, TensorExpr};
 use warpweave_graph::numerics::WORD_BYTES;
 use warpweave_graph::types::ElementType;
 
-use crate::body::GroupBody;
+use crate::body::{GroupBody, StageSource};
 use crate::shared_memory::{SharedWidth, WARP, conflict_degree};
 use crate::template::contraction::shape::{ContractionShape, Pipeline};
 use crate::template::contraction::unit::ComputeUnit;
@@ -119,11 +119,18 @@ impl SideLoad {
         let crosses = fetch == Fetch::Reduction && rows == TileRows::Steps && storage.bytes() >= WORD_BYTES;
         let copied = matches!(shape.pipeline, Pipeline::Asynchronous { .. }) && contraction.is_plain(body) && crosses;
         let wide = !copied
-            && read.is_some_and(|read| {
-                let read = &body.stages[0].expr.reads[read];
-                let is_copied = matches!(shape.pipeline, Pipeline::Asynchronous { .. }) && contraction.is_plain(body);
-                (is_copied || read.guard.is_always()) && is_wide(body, contraction, read, fetch, &axes, tile)
-            });
+            && match read {
+                Some(read) => {
+                    let read = &body.stages[0].expr.reads[read];
+                    let is_copied =
+                        matches!(shape.pipeline, Pipeline::Asynchronous { .. }) && contraction.is_plain(body);
+                    (is_copied || read.guard.is_always()) && is_wide(body, contraction, read, fetch, &axes, tile)
+                }
+                None => {
+                    let computed = ComputedRun::of(body, contraction, class, tile, fetch, storage.access_elements());
+                    shape.unit == ComputeUnit::Mma && computed.is_some()
+                }
+            };
         let width = if wide { storage.access_elements() } else { 1 };
         let slices = shape.fetching_slices();
         let without = Self {
@@ -396,6 +403,66 @@ fn is_wide(
     };
     let outer = expr.axes.ids().filter(|axis| !inner.contains(axis) && expr.axes[*axis].extent > 1);
     divides(run as i64) && divides(index.offset()) && outer.into_iter().all(|axis| divides(index.coefficient(axis)))
+}
+
+/// Neighbouring elements of a factor that is computed of loads, which a thread evaluates together: what each of its reads loads for all
+/// of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ComputedRun {
+    /// The axis along which they lie.
+    pub axis: AxisId,
+    /// The factor's reads, and whether each loads neighbours in memory, rather than one element for all.
+    pub reads: Vec<(ReadId, bool)>,
+}
+
+impl ComputedRun {
+    /// The runs of `width` elements of the factor of a class along the direction in which it is fetched. None where elements of a run are
+    /// no aligned neighbours in memory, where they do not exist together, or where the factor depends on where it is evaluated.
+    pub fn of(
+        body: &GroupBody,
+        contraction: &Contraction,
+        class: AxisClass,
+        tile: &[usize],
+        fetch: Fetch,
+        width: usize,
+    ) -> Option<Self> {
+        let stage = &body.stages[0];
+        let expr = &stage.expr;
+        let factor = contraction.factor(class);
+        let axis = run_axis(body, contraction, class, fetch)?;
+        let tiled = tile.get(axis.index()).is_none_or(|length| length.is_multiple_of(width));
+        let mut is_fixed = tiled && expr.axes[axis].extent.is_multiple_of(width);
+        factor.visit(&mut |scalar| is_fixed &= !matches!(scalar, Scalar::Index(..) | Scalar::Holds(_)));
+        let of_read = |id: ReadId| {
+            let read = &expr.reads[id];
+            let element = expr.operands[read.operand].element;
+            let in_memory = matches!(stage.sources[read.operand], StageSource::Operand(_)) && element.is_single();
+            let index = linear(body, read);
+            let divides = |value: i64| value % element.access_elements() as i64 == 0;
+            let others = expr.axes.ids().filter(|other| *other != axis && expr.axes[*other].extent > 1);
+            let is_aligned =
+                || divides(index.offset()) && others.into_iter().all(|axis| divides(index.coefficient(axis)));
+            let is_read = in_memory && read.guard.is_always() && index.is_affine();
+            match index.coefficient(axis) {
+                0 if is_read => Some((id, false)),
+                1 if is_read && is_aligned() => Some((id, true)),
+                _ => None,
+            }
+        };
+        let reads: Vec<(ReadId, bool)> = expr.reads_of(factor).into_iter().map(of_read).collect::<Option<_>>()?;
+        (is_fixed && reads.iter().any(|(_, is_wide)| *is_wide)).then_some(Self { axis, reads })
+    }
+}
+
+/// The axis along which neighbours lie that are fetched together.
+pub fn run_axis(body: &GroupBody, contraction: &Contraction, class: AxisClass, fetch: Fetch) -> Option<AxisId> {
+    let axes = &body.stages[0].expr.axes;
+    match fetch {
+        Fetch::Reduction => {
+            contraction.axes(AxisClass::Reduction).into_iter().rev().find(|axis| axes[*axis].extent > 1)
+        }
+        Fetch::Elements => contraction.tile_axes(body, class).last().copied().map(AxisId::from_index),
+    }
 }
 
 /// Whether an axis decides if a read takes place.
