@@ -307,8 +307,7 @@ fn form_of(
         7 => {
             shapes = vec![vec![rows, depth], vec![rows, 1]];
             let (x, scale) = (sketch.input(&shapes[0]), sketch.input(&shapes[1]));
-            let (x, w) =
-                (sketch.binary(BinaryOp::Multiply, x, scale), constant(sketch, random, &[columns, depth]));
+            let (x, w) = (sketch.binary(BinaryOp::Multiply, x, scale), constant(sketch, random, &[columns, depth]));
             let w = sketch.transpose(w, &[1, 0]);
             sketch.matmul(x, w)
         }
