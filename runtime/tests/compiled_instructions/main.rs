@@ -8,4 +8,5 @@ mod exact;
 mod half;
 mod half_comparison;
 mod harness;
+mod local;
 mod matrices;

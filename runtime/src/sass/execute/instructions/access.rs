@@ -203,9 +203,6 @@ struct Store {
 fn store(code: &Code, space: Space) -> Result<Action, CodeError> {
     let (position, place) = only_place(code, space)?;
     let source = register(code, code.operands.get(position + 1))?;
-    if space == Space::Local && code.bytes() < 4 {
-        return Err(CodeError::Form(code.text.clone()));
-    }
     Ok(Box::new(Store { place, source, bytes: code.bytes(), order: order(code) }))
 }
 
@@ -252,11 +249,22 @@ impl Store {
 }
 
 fn store_local(warp: &mut Warp, access: Access, words: &[u32]) -> Result<(), FaultKind> {
+    if access.bytes < 4 {
+        return store_part(warp, access, words[0]).ok_or_else(|| outside_local(access));
+    }
     for (distance, word) in words.iter().enumerate() {
         let is_stored = warp.store_local(access.lane, access.address as usize + 4 * distance, *word);
         is_stored.ok_or_else(|| outside_local(access))?;
     }
     Ok(())
+}
+
+/// Stores the lower bytes of a word, and leaves the other bytes of the word in memory as they are.
+fn store_part(warp: &mut Warp, Access { lane, address, bytes }: Access, word: u32) -> Option<()> {
+    let (byte, shift) = ((address & !3) as usize, 8 * (address & 3));
+    let mask = ((1 << (8 * bytes)) - 1) << shift;
+    let kept = warp.local(lane, byte)? & !mask;
+    warp.store_local(lane, byte, kept | (word << shift) & mask)
 }
 
 struct BeginCopy {
