@@ -10,3 +10,4 @@ mod half_comparison;
 mod harness;
 mod local;
 mod matrices;
+mod polls;

@@ -159,6 +159,9 @@ struct Shared<'a> {
     fault: Mutex<Option<Box<Fault>>>,
 }
 
+/// Rounds without an event after which blocks wait. In fewer they may find one after another what they poll as it was before, and go
+/// on; and where turns are drawn, none may have had one.
+const QUIET_ROUNDS: u32 = 16;
 /// While no block goes on, so much time passes a round: waits that can give up do so soon.
 const IDLE_NANOSECONDS: u64 = 100_000_000;
 /// After so much of it no wait gives up any more.
@@ -185,10 +188,10 @@ impl Shared<'_> {
             }
             Residency::AsRoomAllows => self.next_block().into_iter().collect(),
         };
-        let (mut was_quiet, mut still) = (false, 0);
+        let (mut quiet_rounds, mut still) = (0, 0);
         while !resident.is_empty() && !self.has_failed.load(Ordering::Relaxed) {
             let before = self.events();
-            let drifts = !was_quiet;
+            let drifts = quiet_rounds == 0;
             let first = if self.options.weak.is_some() { random.below(resident.len()) } else { 0 };
             let count = resident.len();
             let mut has_moved = false;
@@ -219,11 +222,10 @@ impl Shared<'_> {
                 resident.extend(self.next_block());
             }
             let is_quiet = self.events() == before && !resident.is_empty();
-            // Where turns are drawn, no block may have had one: only a round of all of them tells.
-            if is_quiet && (self.options.weak.is_none() || was_quiet) {
+            quiet_rounds = if is_quiet { quiet_rounds + 1 } else { 0 };
+            if quiet_rounds >= QUIET_ROUNDS {
                 self.rest(worker, before, &resident)?;
             }
-            was_quiet = is_quiet;
         }
         Ok(())
     }

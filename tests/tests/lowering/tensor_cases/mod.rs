@@ -93,18 +93,19 @@ fn check(number: usize) {
             TensorCore::Hopper => Target::Sm90a,
             TensorCore::Ampere => Target::Sm80,
         };
-        same(&run_machine_code(&compiled, target, &case.inputs), &expected, &format!("{name} for {target}"));
+        let name = format!("{name} for {target}");
+        same(&run_machine_code(&compiled, target, &case.inputs, &name), &expected, &name);
         if core == TensorCore::Hopper {
             same(&run_text(&machine, &case.inputs), &expected, &format!("{name} as text"));
         }
     }
 }
 
-fn run_machine_code(compiled: &Compiled, target: Target, inputs: &[Tensor]) -> Vec<Tensor> {
+fn run_machine_code(compiled: &Compiled, target: Target, inputs: &[Tensor], name: &str) -> Vec<Tensor> {
     let nvrtc = Nvrtc::locate().expect("NVRTC is there: run scripts/fetch_cuda.sh");
     let executable = Executable::new(compiled, UnitSize::default(), target, &WithOptions(nvrtc, EXACT));
     let mut session = executable.session(None, ExecuteOptions::default());
-    session.run(inputs).unwrap_or_else(|error| panic!("{error}"))
+    session.run(inputs).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 #[track_caller]
