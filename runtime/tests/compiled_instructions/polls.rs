@@ -4,7 +4,7 @@ use warpweave_runtime::sass::execute::grid::ExecuteOptions;
 
 use crate::harness::{Kernels, TARGETS};
 
-/// Block 0 looks twice, again and again, at words that nobody writes, computes between, and says at last that it has ended. Block 1 waits
+/// Block 0 looks twice, again and again, at words that no block writes, computes between, and says at last that it has ended. Block 1 waits
 /// for that, ten seconds at most, and writes 1, or 2 where it gave up.
 const BODY: &str = "unsigned v, x = lane; \
     if (blockIdx.x == 0) { \
