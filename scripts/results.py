@@ -2,7 +2,7 @@
 
     python3 scripts/results.py [PART ...] [--warpweave target/release/warpweave]
 
-Parts: models (the files of tests/models), fusion, prices and schedules (predictions for the benchmark models at full size), zoo
+Parts: models (the files of tests/models), fusion, prices, half and schedules (predictions for the benchmark models at full size), zoo
 (their compilation within bars). Without a part all are written. Needs Python 3, and for zoo 12 GB of disk.
 """
 
@@ -88,7 +88,17 @@ def prices(warpweave):
             *compared("--batches", "12", "--seed", "19")]
 
 
-PARTS = {"fusion": fusion, "models": models, "prices": prices, "schedules": schedules, "zoo": zoo}
+def half(warpweave):
+    def compared(*options):
+        return table(run(sys.executable, "scripts/compare_prices.py", "--warpweave", warpweave, "--precision", "fp16", *options))
+
+    return (
+        "The benchmark models in FP16 (`--precision fp16`): what the search takes an rTask of each kernel to cost, and what a model of its "
+        "machine code takes it to, for an H200. Columns are those of [prices](prices.md). Nothing here was measured.", [
+            *compared(), "", "Kernels that the search rejected, drawn by a seed:", "", *compared("--rejected", "100", "--seed", "19")])
+
+
+PARTS = {"fusion": fusion, "half": half, "models": models, "prices": prices, "schedules": schedules, "zoo": zoo}
 
 
 def main():

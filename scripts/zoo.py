@@ -2,10 +2,13 @@
 
 Fails if a model cannot be compiled, if one takes longer or the whole takes longer or more memory than the bars below.
 "busy" is the processors' time of the compilation for both, which other work on the machine does not lengthen.
-With --memory it runs VGG-16 and BERT-large on the host instead and holds their peak against weights and arena. Needs
-Python 3 alone, Linux, and 12 GB of disk; each model is deleted after its turn.
+With --memory it runs VGG-16 and BERT-large on the host instead and holds their peak against weights and arena. With
+--precision it compiles them for sm_80 and sm_90a in that precision, within the same bars for time. Weights may be at most
+a share of FP32's, no kernel has local memory, and kernels multiply on tensor cores, and copy asynchronously, where their
+names say so, by the instructions of their machine code for sm_90a; in FP32 none multiplies there. Needs Python 3 alone,
+Linux, and 12 GB of disk; each model is deleted after its turn.
 
-    python3 scripts/zoo.py --warpweave target/release/warpweave [--memory] [MODEL ...]
+    python3 scripts/zoo.py --warpweave target/release/warpweave [--memory | --precision fp16] [MODEL ...]
 """
 
 import argparse
@@ -25,6 +28,10 @@ TOTAL_SECONDS = 12 * 60
 TOTAL_MEGABYTES = 12_000
 UNROLLED = ["lstm_tc"]
 MEMORY_MODELS = ["vgg16", "bert_large_384"]
+# Weights in 16 bits over those in FP32, at most.
+WEIGHTS_SHARE = 0.51
+# What a kernel's name says, and the instruction that its machine code has then.
+CLAIMS = {" mma ": "HMMA", "asynchronous/": "LDGSTS"}
 FOLDER = pathlib.Path("target/zoo")
 
 
@@ -155,6 +162,64 @@ def compile_all(options):
     return wrong
 
 
+PRECISE_HEAD = ["model", "form", "sm_80 s", "sm_90a s", "weights MB", "of FP32's", "kernels", "on tensor cores",
+                "named so", "asynchronous"]
+
+
+def compile_precisely(options, name, form):
+    """A row of the table of a precision, and what is wrong with the model."""
+    path, _, _ = export(options, name, form)
+    bundle = FOLDER / "model.weave"
+
+    def compiled(targets, precision):
+        made, _, _ = run([options.warpweave, "compile", str(path), "-o", str(bundle), "--target", targets, "--precision", precision])
+        bundle.unlink()
+        return made, {target["target"]: target for target in made["targets"]}
+
+    made, targets = compiled("sm_80,sm_90a", options.precision)
+    _, whole = compiled("sm_90a", "fp32")
+    kernels, single = (run([options.warpweave, "explain", str(path), "--machine-code", "--precision", precision])[0]["kernels"]
+                       for precision in (options.precision, "fp32"))
+    wrong = [f"{target}: {made['local_bytes']} bytes of local memory" for target, made in targets.items() if made["local_bytes"]]
+    seconds = [made["import_seconds"] + target["plan_seconds"] + target["code_seconds"] for target in targets.values()]
+    bar = COMPILE_SECONDS.get(name, COMPILE_SECONDS_OTHERS)
+    wrong += [f"{took:.1f} s, the bar is {bar} s" for took in seconds if took > bar]
+    share = targets["sm_90a"]["weights_bytes"] / max(whole["sm_90a"]["weights_bytes"], 1)
+    if options.precision != "fp32" and share > WEIGHTS_SHARE:
+        wrong.append(f"weights are {share:.3f} of FP32's, the bar is {WEIGHTS_SHARE}")
+    multiplied = [kernel for kernel in kernels if issues(kernel, "HMMA")]
+    claims = {claim: [kernel for kernel in kernels if claim in kernel["template"]] for claim in CLAIMS}
+    for claim, operation in CLAIMS.items():
+        wrong += [f"{kernel['kernel']}, {kernel['template']}: no {operation}"
+                  for kernel in claims[claim] if not issues(kernel, operation)]
+    wrong += [f"{kernel['kernel']} in FP32: products on tensor cores" for kernel in single if issues(kernel, "HMMA")]
+    row = [name, form, *(f"{took:.1f}" for took in seconds), f"{targets['sm_90a']['weights_bytes'] / 1e6:.1f}", f"{share:.3f}",
+           len(kernels), len(multiplied), len(claims[" mma "]), len(claims["asynchronous/"])]
+    return row, wrong
+
+
+def issues(kernel, operation):
+    """How often a kernel issues instructions of an operation."""
+    return sum(part["issues"] for part in kernel["mix"] if part["operation"] == operation)
+
+
+def compile_all_precisely(options):
+    """What went wrong."""
+    print_row(PRECISE_HEAD)
+    print_row(["---"] * 2 + ["---:"] * (len(PRECISE_HEAD) - 2))
+    wrong = []
+    for name, form in models(options):
+        fresh_folder()
+        try:
+            row, found = compile_precisely(options, name, form)
+        except Failure as failure:
+            wrong.append(f"{name} ({form}): {failure}")
+            continue
+        print_row(row)
+        wrong += [f"{name} ({form}): {what}" for what in found]
+    return wrong
+
+
 def run_all(options):
     """What went wrong."""
     wrong = []
@@ -181,9 +246,11 @@ def main():
     parser.add_argument("models", nargs="*", help="names; all that there are if left out")
     parser.add_argument("--warpweave", default="target/release/warpweave", help="the program")
     parser.add_argument("--memory", action="store_true", help="run on the host and judge the peak")
+    parser.add_argument("--precision", choices=["fp32", "fp16", "bf16"], help="compile for GPUs in this precision and judge the code")
     options = parser.parse_args()
     try:
-        wrong = run_all(options) if options.memory else compile_all(options)
+        judge = run_all if options.memory else compile_all_precisely if options.precision else compile_all
+        wrong = judge(options)
     except Failure as failure:
         wrong = [str(failure)]
     finally:
