@@ -43,8 +43,8 @@ const EXPOSED_PASSES: f64 = 0.12;
 /// The share of the chain to a step's loads that the other warps' products do not hide.
 const EXPOSED_CHAIN: f64 = 0.5;
 
-/// Products along the reduction by which copies have less than their steps where factors are loaded ahead of the products: copies stand
-/// behind the first of a step's products, and what they bring is loaded before the last of the step before.
+/// Products along the reduction by which copies have less time than their steps take, where factors are loaded ahead. Copies stand behind
+/// the first product of a step. What they bring is loaded before the last product of the step before.
 const COPIED_LATER: f64 = 1.6;
 
 /// Cycles in which a load of matrices occupies the data path of shared memory, a matrix. It follows from what eight warps with sums
