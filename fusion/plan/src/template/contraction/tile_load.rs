@@ -409,8 +409,6 @@ fn is_wide(
 /// of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ComputedRun {
-    /// The axis along which they lie.
-    pub axis: AxisId,
     /// The factor's reads, and whether each loads neighbours in memory, rather than one element for all.
     pub reads: Vec<(ReadId, bool)>,
 }
@@ -450,7 +448,7 @@ impl ComputedRun {
             }
         };
         let reads: Vec<(ReadId, bool)> = expr.reads_of(factor).into_iter().map(of_read).collect::<Option<_>>()?;
-        (is_fixed && reads.iter().any(|(_, is_wide)| *is_wide)).then_some(Self { axis, reads })
+        (is_fixed && reads.iter().any(|(_, is_wide)| *is_wide)).then_some(Self { reads })
     }
 }
 
