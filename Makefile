@@ -19,9 +19,10 @@ HOSTILE := env PYTHONPATH=.onnxruntime python3 scripts/hostile_models.py
 SCALING := env PYTHONPATH=.onnxruntime python3 scripts/scaling.py
 NNSMITH := env PYTHONPATH=.onnxruntime:.nnsmith python3 scripts/nnsmith_graphs.py
 SIMPLIFIERS := env PYTHONPATH=.onnxruntime:.simplifiers:models/check python3 models/check/simplifiers_check.py
+PYTEST := env PYTHONPATH=.onnxruntime:.pytest python3 -m pytest -q -p no:cacheprovider
 ZOO_CHECK := env PYTHONPATH=.onnxruntime python3 models/check/onnxruntime_check.py
 
-.PHONY: all demo demo-training test suites check full others zoo training-zoo loader replay fetch clean
+.PHONY: all demo demo-training test suites check full others zoo training-zoo loader install wheel replay fetch clean
 
 all: check
 
@@ -72,7 +73,8 @@ endif
 
 suites:
 	$(CARGO) fmt --all --check
-	$(TIMED) build $(call given,900,14400) $(CARGO) test $(TESTED) --no-run --quiet
+	$(TIMED) build $(call given,900,14400) sh -c '\
+	    $(CARGO) test $(TESTED) --no-run --quiet && $(CARGO) build $(TESTED) --tests --lib --profile test --quiet'
 	$(call suite,lints-and-lab,540) sh -c '\
 	    $(CARGO) test $(TESTED) --test lab -- --test-threads 3 & lab=$$!; \
 	    $(CARGO) clippy --profile test $(call given,$(TESTED),--workspace) --all-targets --quiet -- -D warnings; \
@@ -87,6 +89,8 @@ suites:
 	$(call suite,training,840) $(CARGO) test $(TESTED) --test training
 	python3 scripts/replay.py --self-test >/dev/null
 	@sh scripts/fetch_onnxruntime.sh
+	@sh scripts/fetch_pytest.sh
+	$(call suite,interfaces,90) $(PYTEST) tests/interfaces
 	$(call suite,random,420) $(call both,$(RANDOM_GRAPHS),$(call given,0:100,0:2000),$(call given,0:15,0:500))
 	$(call suite,random-halves,60) sh -c '\
 	    $(call halves,f16,$(call given,0:12,0:500)) && $(call halves,bf16,$(call given,0:3,0:500))'
@@ -109,6 +113,8 @@ suites:
 others:
 	$(call suite,travel) sh scripts/travel_size.sh $(WARPWEAVE)
 	$(call suite,loader) sh scripts/loader_size.sh $(WARPWEAVE)
+	$(call suite,install) sh scripts/check_install.sh
+	$(call suite,wheel) sh scripts/check_wheel.sh
 	$(call suite,report) python3 scripts/check_report.py --warpweave $(WARPWEAVE)
 	$(call suite,tour) python3 scripts/tour.py --warpweave $(WARPWEAVE) --check
 	$(call suite,compare) sh scripts/compare_models.sh $(WARPWEAVE)
@@ -144,6 +150,16 @@ zoo: fetch
 loader:
 	$(CARGO) build --release --quiet
 	sh scripts/loader_size.sh $(WARPWEAVE)
+
+# The library for C and C++ under PREFIX: shared and static, with its headers and its pkg-config file.
+PREFIX ?= /usr/local
+install:
+	$(CARGO) rustc --profile deployment --quiet -p warpweave-c --crate-type cdylib,staticlib
+	sh scripts/install.sh "$(CARGO_TARGET_DIR)" "$(DESTDIR)" "$(PREFIX)"
+
+# The wheel of the Python package, in target/wheels.
+wheel:
+	python3 -m pip wheel --quiet --no-deps --wheel-dir target/wheels .
 
 # Whether HEAD, or the build that HEAD= names, makes of every model what BASE makes of it; each a commit or a program.
 replay: fetch

@@ -22,6 +22,7 @@ pub mod prices;
 pub mod program_file;
 mod random_inputs;
 pub mod reduce;
+pub mod refit;
 mod refused;
 mod search_limit;
 mod storage;

@@ -12,7 +12,7 @@ use warpweave_runtime::bundle::{Bundle, BundleError, BundleTarget, ModelRecord, 
 use warpweave_runtime::cuda::{CudaSession, DeviceInfo, Driver};
 use warpweave_runtime::host::HostSession;
 use warpweave_runtime::session::{
-    DEFAULT_KERNEL_TARGET, Device, Kernels, NamedSession, OpenOptions, ReferenceSession, Session, SessionError,
+    DEFAULT_KERNEL_TARGET, Device, Kernels, ModelSession, OpenOptions, ReferenceSession, Session, SessionError,
     open_bundle, open_kernels, open_machine_code, pack_program,
 };
 use warpweave_runtime::target::Target;
@@ -123,13 +123,13 @@ pub fn open(
     device: Device,
     options: &OpenOptions,
     compiler: CompilerSource<'_>,
-) -> Result<Box<dyn Session>, OpenError> {
+) -> Result<ModelSession, OpenError> {
     match source {
         Source::Model(build) => {
             let mut session = open_model(build, device, options, compiler)?;
             session.set_states(&initial_states(&build.model.program))?;
             let names = build.index_tensors(device.machine());
-            Ok(Box::new(NamedSession::new(session, names, build.model.signature.counted.clone())))
+            Ok(ModelSession::new(session, names, build.model.signature.clone()))
         }
         Source::Bundle(bundle) => Ok(open_bundle(bundle, device, options)?),
     }

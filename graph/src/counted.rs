@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::tensor::Tensor;
-use crate::types::{Shape, TensorType};
+use crate::types::{ElementType, Shape, TensorType};
 
 /// An output of which a dimension has as many elements as another output, a scalar, says; what stands behind them is not
 /// shown, nor is the scalar.
@@ -40,13 +40,21 @@ fn first(tensor: &Tensor, dimension: usize, count: usize) -> Tensor {
     if count >= extent {
         return tensor.clone();
     }
-    let mut extents = tensor.shape().to_vec();
-    extents[dimension] = count;
-    let inner: usize = extents[dimension + 1..].iter().product::<usize>() * tensor.element().bytes();
-    let mut bytes = Vec::new();
-    for block in tensor.bytes().chunks_exact((extent * inner).max(1)) {
-        bytes.extend_from_slice(&block[..count * inner]);
-    }
-    let ty = TensorType { element: tensor.element(), shape: Shape::from(extents) };
+    let mut bytes = tensor.bytes().to_vec();
+    let shape = keep_first(&mut bytes, tensor.element(), &tensor.ty().shape, (dimension, count));
+    let ty = TensorType { element: tensor.element(), shape };
+    bytes.truncate(ty.bytes());
     Tensor::from_bytes(ty, bytes.into()).expect("as many bytes as elements are taken")
+}
+
+/// Moves the first elements along a dimension of a tensor of this shape, `count` of them, to the front of its bytes, as a tensor
+/// of the shape that is returned.
+pub fn keep_first(bytes: &mut [u8], element: ElementType, shape: &Shape, (dimension, count): (usize, usize)) -> Shape {
+    let mut extents = shape.to_vec();
+    let inner: usize = extents[dimension + 1..].iter().product::<usize>() * element.bytes();
+    let outer: usize = extents[..dimension].iter().product();
+    let (block, kept) = (extents[dimension] * inner, count * inner);
+    (1..outer).for_each(|number| bytes.copy_within(number * block..number * block + kept, number * kept));
+    extents[dimension] = count;
+    Shape::from(extents)
 }

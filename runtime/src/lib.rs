@@ -4,6 +4,7 @@
 
 #![warn(missing_docs)]
 
+pub mod aligned;
 pub mod bundle;
 pub mod cache;
 pub mod checkpoint;

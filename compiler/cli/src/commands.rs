@@ -1,10 +1,11 @@
 //! The commands: results on standard output, progress and errors on standard error.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::compiling::{check, compile, device_compile, explain};
+use crate::compiling::{check, compile, device_compile, explain, refit};
 use crate::machine::{doctor, litmus, microbench, selftest};
 use crate::measuring::{bench, lab, profile, report, tune};
 use crate::output::Output;
@@ -27,6 +28,8 @@ struct Cli {
 enum Command {
     /// Compiles a model to a bundle
     Compile(compile::Arguments),
+    /// Gives a bundle the constants of another model of the same structure
+    Refit(refit::Arguments),
     /// Runs a model or bundle once
     Run(run::Arguments),
     /// Takes training steps
@@ -73,15 +76,29 @@ enum Command {
     ReduceAttempt(attempt::Arguments),
 }
 
-/// Runs the command that the process was started with.
-pub fn main() -> ExitCode {
-    let Cli { command } = match Cli::try_parse() {
+/// Runs the command that the process was started with by these words, the first of which names the program.
+pub fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
+    ExitCode::from(main_code(words))
+}
+
+/// The same; what the process should exit with.
+pub fn main_code(words: impl Iterator<Item = OsString>) -> u8 {
+    let mut output = None;
+    run(words.collect(), |json| {
+        interrupt::handle();
+        output.insert(Output::new(json))
+    })
+}
+
+/// Runs a command; `output` makes what takes its results. What the process exits with.
+pub fn run<'o>(words: Vec<OsString>, output: impl FnOnce(bool) -> &'o Output) -> u8 {
+    let Cli { command } = match Cli::try_parse_from(&words) {
         Ok(arguments) => arguments,
-        Err(error) => return usage::report(&error),
+        Err(error) => return usage::report(&error, output(words.iter().any(|word| word == "--json"))),
     };
-    interrupt::handle();
     let json = match &command {
         Command::Compile(arguments) => arguments.json,
+        Command::Refit(arguments) => arguments.json,
         Command::Run(arguments) => arguments.program.json,
         Command::Train(arguments) => arguments.json,
         Command::ExportWeights(arguments) => arguments.json,
@@ -104,34 +121,35 @@ pub fn main() -> ExitCode {
         Command::Microbench(arguments) => arguments.json,
         Command::DeviceCompile(_) => false,
     };
-    let output = Output::new(json);
+    let output = output(json);
     let result = match command {
-        Command::Compile(arguments) => compile::execute(&arguments, &output),
-        Command::Run(arguments) => run::execute(&arguments, &output),
-        Command::Train(arguments) => train::execute(&arguments, &output),
-        Command::ExportWeights(arguments) => export_weights::execute(&arguments, &output),
-        Command::Check(arguments) => check::execute(&arguments, &output),
-        Command::Compare(arguments) => compare::execute(&arguments, &output),
-        Command::Reduce(arguments) => reduce::execute(&arguments, &output),
-        Command::ReduceAttempt(arguments) => attempt::execute(&arguments, &output),
-        Command::Bench(arguments) => bench::execute(&arguments, &output),
-        Command::Profile(arguments) => profile::execute(&arguments, &output),
-        Command::Report(arguments) => report::execute(&arguments, &output),
-        Command::Explain(arguments) => explain::execute(&arguments, &output),
-        Command::Tune(arguments) => tune::execute(&arguments, &output),
-        Command::Inspect(arguments) => inspect::execute(&arguments, &output),
-        Command::Models(arguments) => models::execute(&arguments, &output),
-        Command::Ops(arguments) => ops::execute(&arguments, &output),
-        Command::Lab(arguments) => lab::execute(&arguments, &output),
-        Command::Doctor(arguments) => doctor::execute(&arguments, &output),
-        Command::Selftest(arguments) => selftest::execute(&arguments, &output),
-        Command::Litmus(arguments) => litmus::execute(&arguments, &output),
-        Command::Microbench(arguments) => microbench::execute(&arguments, &output),
+        Command::Compile(arguments) => compile::execute(&arguments, output),
+        Command::Refit(arguments) => refit::execute(&arguments, output),
+        Command::Run(arguments) => run::execute(&arguments, output),
+        Command::Train(arguments) => train::execute(&arguments, output),
+        Command::ExportWeights(arguments) => export_weights::execute(&arguments, output),
+        Command::Check(arguments) => check::execute(&arguments, output),
+        Command::Compare(arguments) => compare::execute(&arguments, output),
+        Command::Reduce(arguments) => reduce::execute(&arguments, output),
+        Command::ReduceAttempt(arguments) => attempt::execute(&arguments, output),
+        Command::Bench(arguments) => bench::execute(&arguments, output),
+        Command::Profile(arguments) => profile::execute(&arguments, output),
+        Command::Report(arguments) => report::execute(&arguments, output),
+        Command::Explain(arguments) => explain::execute(&arguments, output),
+        Command::Tune(arguments) => tune::execute(&arguments, output),
+        Command::Inspect(arguments) => inspect::execute(&arguments, output),
+        Command::Models(arguments) => models::execute(&arguments, output),
+        Command::Ops(arguments) => ops::execute(&arguments, output),
+        Command::Lab(arguments) => lab::execute(&arguments, output),
+        Command::Doctor(arguments) => doctor::execute(&arguments, output),
+        Command::Selftest(arguments) => selftest::execute(&arguments, output),
+        Command::Litmus(arguments) => litmus::execute(&arguments, output),
+        Command::Microbench(arguments) => microbench::execute(&arguments, output),
         Command::DeviceCompile(arguments) => device_compile::execute(&arguments),
     };
     match result.and_then(|passed| output.written().map(|()| passed)) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(error::EXIT_CHECK),
+        Ok(true) => 0,
+        Ok(false) => error::EXIT_CHECK,
         Err(error) => {
             output.error(&error);
             error.exit_code()

@@ -7,6 +7,7 @@ use warpweave::graph::autodiff::AutodiffError;
 use warpweave::graph::training::TrainingError;
 use warpweave::models;
 use warpweave::program_file::ProgramFileError;
+use warpweave::refit::RefitError;
 use warpweave::runtime::bundle::BundleError;
 use warpweave::runtime::checkpoint::CheckpointError;
 use warpweave::runtime::json::{Value, json};
@@ -27,6 +28,8 @@ use super::error::CliError;
 pub fn culprits(error: &CliError) -> Vec<Value> {
     match error {
         CliError::Open(error) => of_opening(error),
+        CliError::Refit(RefitError::Structure { node, what }) => vec![reasoned("node", node, what)],
+        CliError::Refit(_) => Vec::new(),
         CliError::NoDevice { device, reason } => vec![reasoned("device", &device.to_string(), reason)],
         CliError::Arch(ArchFileError::File { path, .. } | ArchFileError::Content { path, .. })
         | CliError::Zoo(models::ModelError::Write { path, .. })

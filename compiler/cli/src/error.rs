@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use warpweave::CompileError;
 use warpweave::explain::machine_code::MachineCodeError;
@@ -13,6 +12,7 @@ use warpweave::graph::legible::{escaped, legible};
 use warpweave::graph::npy::{NpyError, stand_in};
 use warpweave::graph::{ElementType, TensorType};
 use warpweave::models;
+use warpweave::refit::RefitError;
 use warpweave::runtime::bundle::BundleError;
 use warpweave::runtime::checkpoint::CheckpointError;
 use warpweave::runtime::cubin::CubinError;
@@ -48,6 +48,9 @@ pub enum CliError {
     /// A program cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// A bundle cannot have the constants of a model.
+    #[error(transparent)]
+    Refit(RefitError),
     /// A benchmark model is not built or written.
     #[error(transparent)]
     Zoo(#[from] models::ModelError),
@@ -334,6 +337,17 @@ impl From<NvrtcError> for CliError {
     }
 }
 
+impl From<RefitError> for CliError {
+    fn from(error: RefitError) -> Self {
+        match error {
+            RefitError::Model(error) => Self::Open(error.into()),
+            RefitError::Build(error) => error.into(),
+            RefitError::Bundle(error) => error.into(),
+            other => Self::Refit(other),
+        }
+    }
+}
+
 impl From<TimingsFileError> for CliError {
     fn from(error: TimingsFileError) -> Self {
         BuildError::from(error).into()
@@ -400,6 +414,7 @@ impl CliError {
             Self::Open(OpenError::Bundle(error)) => error.code(),
             Self::Open(OpenError::Session(error)) => error.code(),
             Self::Open(OpenError::NoCompiler(_)) => "device-compiler",
+            Self::Refit(_) => "refit",
             Self::Zoo(models::ModelError::Write { .. }) | Self::File { .. } | Self::StandardOutput(_) => "file",
             Self::Zoo(
                 models::ModelError::Unknown { .. } | models::ModelError::Batch { .. } | models::ModelError::Form { .. },
@@ -452,15 +467,14 @@ impl CliError {
             {
                 Some("or run what it holds: --device emulator, text, machine-code or cuda:0")
             }
-            Self::Open(OpenError::Bundle(BundleError::File { .. })) => Some("check the path and its permissions"),
             Self::Open(OpenError::NoCompiler(_)) => Some("run a bundle that was compiled for the device"),
             _ => None,
         }
     }
 
     /// What the process ends with.
-    pub fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self {
+    pub fn exit_code(&self) -> u8 {
+        match self {
             Self::Open(error) => match error {
                 OpenError::Model(ModelError::Import(
                     ImportError::File { .. }
@@ -480,7 +494,7 @@ impl CliError {
             },
             Self::NoDevice { .. } | Self::Fetch(_) => EXIT_ENVIRONMENT,
             Self::NotFinite { .. } | Self::SpoiltState { .. } => EXIT_CHECK,
-            Self::LeftOut { .. } => EXIT_UNSUPPORTED,
+            Self::LeftOut { .. } | Self::Refit(_) => EXIT_UNSUPPORTED,
             Self::Interrupted { .. } => EXIT_INTERRUPTED,
             Self::Zoo(_)
             | Self::File { .. }
@@ -505,7 +519,7 @@ impl CliError {
             | Self::LabCosts(_)
             | Self::Checkpoint(_)
             | Self::Usage(_) => EXIT_USAGE,
-        })
+        }
     }
 }
 

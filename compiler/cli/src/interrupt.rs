@@ -65,6 +65,11 @@ impl Work {
     }
 }
 
+/// Ends early what runs, as the first request from the keyboard does. `false` if nothing runs, or if it was asked already.
+pub fn request() -> bool {
+    with(|running| running.work.as_ref().and_then(Work::end).is_some())
+}
+
 /// The bar on which requests are answered.
 pub fn shown_on(progress: Option<&ProgressBar>) {
     with(|running| running.progress = progress.cloned());

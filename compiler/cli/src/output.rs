@@ -1,8 +1,9 @@
 //! What a command says, and where.
 
+use std::cell::RefCell;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -18,12 +19,31 @@ pub struct Output {
     json: bool,
     /// Why a part of a result could not be written, the first time.
     unwritten: Mutex<Option<io::Error>>,
+    /// What was said, where it is kept for a caller.
+    kept: Option<Mutex<Kept>>,
+}
+
+#[derive(Default)]
+struct Kept {
+    result: String,
+    notes: Vec<String>,
 }
 
 impl Output {
     /// Results as text, or as JSON.
     pub fn new(json: bool) -> Self {
-        Self { json, unwritten: Mutex::new(None) }
+        Self { json, unwritten: Mutex::new(None), kept: None }
+    }
+
+    /// Results as JSON, kept with all messages until [`Self::taken`].
+    pub fn kept() -> Self {
+        Self { kept: Some(Mutex::default()), ..Self::new(true) }
+    }
+
+    /// The result and the messages that were kept.
+    pub fn taken(&self) -> (String, Vec<String>) {
+        let kept = self.kept.as_ref().map(|kept| std::mem::take(&mut *locked(kept)));
+        kept.map(|kept| (kept.result, kept.notes)).unwrap_or_default()
     }
 
     /// Prints a result: as JSON with its schema's name, or as text.
@@ -50,6 +70,10 @@ impl Output {
     }
 
     fn print(&self, text: &str) {
+        if let Some(kept) = &self.kept {
+            text.clone_into(&mut locked(kept).result);
+            return;
+        }
         let mut stdout = io::stdout().lock();
         self.keep(writeln!(stdout, "{text}").and_then(|()| stdout.flush()));
     }
@@ -72,27 +96,64 @@ impl Output {
 
     /// Says something that the user should know.
     pub fn note(&self, text: &str) {
-        eprintln!("note: {text}");
+        self.say("note", text);
     }
 
     /// Says that something is missing from a result.
     pub fn warning(&self, text: &str) {
-        eprintln!("warning: {text}");
+        self.say("warning", text);
+    }
+
+    fn say(&self, kind: &str, text: &str) {
+        match &self.kept {
+            Some(kept) => locked(kept).notes.push(format!("{kind}: {text}")),
+            None => eprintln!("{kind}: {text}"),
+        }
+    }
+
+    /// Prints the help, or the version, that the parser has.
+    pub fn help(&self, help: &clap::Error) {
+        match &self.kept {
+            Some(kept) => locked(kept).result = help.render().to_string(),
+            None => self.keep(help.print().and_then(|()| io::stdout().flush())),
+        }
+    }
+
+    /// Prints a mistake on the command line as the parser does.
+    pub fn mistake(&self, error: &clap::Error) {
+        if self.kept.is_none() {
+            self.keep(error.print());
+        }
     }
 
     /// Says why there is no result.
     pub fn error(&self, error: &CliError) {
         let diagnostic = Diagnostic::of(error);
-        eprintln!("{}", diagnostic.text());
-        if self.json {
-            self.diagnostic(&diagnostic);
+        if self.kept.is_none() {
+            eprintln!("{}", diagnostic.text());
         }
+        self.diagnostic(&diagnostic);
     }
 
-    /// Prints an error as programs are shown it.
+    /// Prints an error as programs are shown it, where results are JSON.
     pub fn diagnostic(&self, error: &Diagnostic) {
-        self.result("error", &json!({"error": error.value()}), "");
+        if self.json {
+            self.result("error", &json!({"error": error.value()}), "");
+        }
     }
+}
+
+thread_local! {
+    /// Is told of the stages of the commands of this thread.
+    static WATCHER: RefCell<Option<Box<dyn Fn(&str)>>> = const { RefCell::new(None) };
+}
+
+/// What `run` gives, whose stages on this thread `stage` is told of.
+pub fn watched<T>(stage: Box<dyn Fn(&str)>, run: impl FnOnce() -> T) -> T {
+    WATCHER.set(Some(stage));
+    let found = run();
+    WATCHER.set(None);
+    found
 }
 
 /// A bar over the stages of a command, on a terminal only.
@@ -101,7 +162,8 @@ pub struct Progress(Option<ProgressBar>);
 impl Progress {
     /// A bar of this many stages.
     pub fn new(stages: usize) -> Self {
-        let bar = io::stderr().is_terminal().then(|| {
+        let is_watched = WATCHER.with_borrow(Option::is_some);
+        let bar = (!is_watched && io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::new(stages as u64);
             let style = ProgressStyle::with_template("{spinner} [{bar:30}] {pos}/{len} {elapsed} {msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -122,11 +184,16 @@ impl Progress {
 
     /// A stage begins.
     pub fn step(&self, name: &str) {
+        WATCHER.with_borrow(|watcher| watcher.iter().for_each(|stage| stage(name)));
         if let Some(bar) = &self.0 {
             bar.inc(1);
             bar.set_message(name.to_owned());
         }
     }
+}
+
+fn locked(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for Progress {

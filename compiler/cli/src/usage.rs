@@ -1,8 +1,5 @@
 //! Mistakes on the command line, as its parser finds them.
 
-use std::io::{self, Write};
-use std::process::ExitCode;
-
 use clap::error::{ContextKind, ContextValue};
 use warpweave::runtime::json::{Value, json};
 
@@ -10,34 +7,27 @@ use super::diagnostic::Diagnostic;
 use super::error::EXIT_USAGE;
 use super::output::Output;
 
-/// Prints what the parser says: help and version, or a mistake, as JSON too where --json is among the arguments.
-pub fn report(error: &clap::Error) -> ExitCode {
-    let printed = error.print();
+/// Says what the parser says: help and version, or a mistake, as JSON too where that is wanted. What the process exits with.
+pub fn report(error: &clap::Error, output: &Output) -> u8 {
     if !error.use_stderr() {
-        return printed_help(printed);
+        output.help(error);
+        return match output.written() {
+            Ok(()) => 0,
+            Err(error) => {
+                output.error(&error);
+                error.exit_code()
+            }
+        };
     }
-    if std::env::args_os().any(|argument| argument == "--json") {
-        let text = error.render().to_string();
-        // A list of arguments may stand below what is said of them.
-        let message: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
-        let message = message.join(" ");
-        let message = message.strip_prefix("error: ").unwrap_or(&message).to_owned();
-        let help = Some("`warpweave help COMMAND` lists what a command takes".to_owned());
-        Output::new(true).diagnostic(&Diagnostic { code: "usage", message, help, culprits: culprits(error) });
-    }
-    ExitCode::from(EXIT_USAGE)
-}
-
-fn printed_help(printed: io::Result<()>) -> ExitCode {
-    let output = Output::new(false);
-    output.keep(printed.and_then(|()| io::stdout().flush()));
-    match output.written() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            output.error(&error);
-            error.exit_code()
-        }
-    }
+    output.mistake(error);
+    let text = error.render().to_string();
+    // A list of arguments may stand below what is said of them.
+    let message: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+    let message = message.join(" ");
+    let message = message.strip_prefix("error: ").unwrap_or(&message).to_owned();
+    let help = Some("`warpweave help COMMAND` lists what a command takes".to_owned());
+    output.diagnostic(&Diagnostic { code: "usage", message, help, culprits: culprits(error) });
+    EXIT_USAGE
 }
 
 fn culprits(error: &clap::Error) -> Vec<Value> {

@@ -81,10 +81,12 @@ impl Fault {
                 let changed = changed.map_err(|error| SessionError::Internal(error.to_string()))?;
                 let (inputs, outputs) = (input_names(&changed), output_names(&changed));
                 let build = Build::new(Model::new("changed", changed, &inputs, &outputs))?;
-                open(&Source::Model(Box::new(build)), device, options, compiler)
+                Ok(Box::new(open(&Source::Model(Box::new(build)), device, options, compiler)?))
             }
             (Self::Abort(has), Source::Model(build)) if text::print(&build.model.program).contains(has) => abort(),
-            (Self::Abort(_) | Self::Delay(_) | Self::Replace { .. }, _) => open(source, device, options, compiler),
+            (Self::Abort(_) | Self::Delay(_) | Self::Replace { .. }, _) => {
+                Ok(Box::new(open(source, device, options, compiler)?))
+            }
         }
     }
 

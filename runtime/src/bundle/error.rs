@@ -13,7 +13,7 @@ use super::name::{BundleTarget, EntryName};
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
     /// The file system refuses.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}: {source}; check the path and its permissions", path.display())]
     File {
         /// What was tried.
         action: &'static str,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use warpweave_graph::counted::{self, CountedOutput};
 use warpweave_graph::program::TensorId;
+use warpweave_graph::training::LEARNING_RATE;
 use warpweave_graph::{ElementType, Tensor, TensorType};
 use warpweave_plan::plan::MemoryPlan;
 use warpweave_plan::plan::backend::{Backend, BackendReason, PlanBackend};
@@ -49,6 +50,17 @@ pub struct Manifest {
     /// The constants that are not in the bundle, but in files beside it.
     #[serde(default, skip_serializing_if = "References::is_empty")]
     pub references: References,
+}
+
+impl Manifest {
+    /// What the input of a number is where the caller gives nothing: its default, or the learning rate of a training step.
+    pub fn default_of(&self, input: usize) -> Option<Tensor> {
+        let port = self.signature.inputs.get(input)?;
+        let training =
+            self.training.as_ref().filter(|_| port.name == LEARNING_RATE && port.ty.element == ElementType::F32);
+        let rate = || training.map(|training| Tensor::scalar(training.learning_rate as f32));
+        port.default.clone().or_else(rate).filter(|default| *default.ty() == port.ty)
+    }
 }
 
 /// What a model's FP32 is stored in.

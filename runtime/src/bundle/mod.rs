@@ -26,6 +26,7 @@ mod defaults;
 mod error;
 mod manifest;
 mod name;
+mod origin;
 mod plan;
 #[cfg(test)]
 mod plan_tests;

@@ -6,6 +6,7 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use warpweave_graph::pipeline::Machine;
 use warpweave_graph::program::Names;
 use warpweave_graph::{ProgramSkeleton, Tensor, TensorProgram};
@@ -16,6 +17,7 @@ use super::defaults;
 use super::error::BundleError;
 use super::manifest::{EntryRecord, FORMAT_VERSION, FormatVersion, Manifest};
 use super::name::{BundleTarget, EntryName};
+use super::origin::{Origin, Reader};
 use super::plan::TargetPlan;
 use super::seal::{BINDING_BYTES, END_BYTES, binding, program_of, seal};
 use super::weights::WeightsReader;
@@ -33,8 +35,7 @@ const LOCAL_HEADER_MAGIC: &[u8] = b"PK\x03\x04";
 /// An opened bundle: its names, sizes and hashes have been checked.
 #[derive(Debug)]
 pub struct Bundle {
-    path: PathBuf,
-    file: File,
+    origin: Origin,
     spans: BTreeMap<EntryName, EntrySpan>,
     manifest: Manifest,
 }
@@ -76,17 +77,26 @@ pub fn file_hash(path: &Path) -> Result<String, BundleError> {
 impl Bundle {
     /// Opens and checks the bundle at `path`.
     pub fn open(path: &Path) -> Result<Self, BundleError> {
-        let unreadable = |source| BundleError::File { action: "read", path: path.to_owned(), source };
-        let file = open_regular(path).map_err(unreadable)?;
-        let mut archive = ZipArchive::new(BufReader::new(&file)).map_err(|error| archive_error(path, &error))?;
+        Self::read(Origin::open(path)?)
+    }
+
+    /// Checks a bundle in memory. Its constants are in it: there is no folder in which files could lie beside it.
+    pub fn from_bytes(bytes: Bytes) -> Result<Self, BundleError> {
+        Self::read(Origin::Memory(bytes))
+    }
+
+    fn read(origin: Origin) -> Result<Self, BundleError> {
+        let path = origin.path();
+        let archive = ZipArchive::new(BufReader::new(origin.reader()?));
+        let mut archive = archive.map_err(|error| archive_error(path, &error))?;
         let text = manifest_text(&mut archive, path);
         check_version(text.as_deref().unwrap_or_default())?;
         let spans = spans(&mut archive, path)?;
         let text = text?;
         let manifest = serde_json::from_slice(&text);
         let manifest = manifest.map_err(|error| damaged(EntryName::Manifest, &error.to_string()))?;
-        check_seal(&file, &text, path)?;
-        let mut bundle = Self { path: path.to_owned(), file, spans, manifest };
+        check_seal(origin.reader()?, &text, path)?;
+        let mut bundle = Self { origin, spans, manifest };
         bundle.check_entries()?;
         bundle.check_references()?;
         bundle.check_bindings()?;
@@ -99,7 +109,7 @@ impl Bundle {
             return Ok(());
         }
         let bytes = self.load(EntryName::Defaults)?;
-        let taken = defaults::decode(&bytes, &mut self.manifest.signature, &self.path);
+        let taken = defaults::decode(&bytes, &mut self.manifest.signature, self.origin.path());
         taken.map_err(|reason| damaged(EntryName::Defaults, &reason))
     }
 
@@ -108,9 +118,9 @@ impl Bundle {
         &self.manifest
     }
 
-    /// Where it lies.
+    /// Where it lies; of a bundle in memory what messages call it.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.origin.path()
     }
 
     /// The program with its constants.
@@ -127,6 +137,11 @@ impl Bundle {
         let skeleton = self.skeleton(entry)?;
         let mut weights = self.weights()?;
         skeleton.fill(|tensor, ty| weights.read(tensor, ty))
+    }
+
+    /// The program that plans for a machine schedule, without its constants.
+    pub fn skeleton_for(&self, machine: Machine) -> Result<ProgramSkeleton, BundleError> {
+        self.skeleton(program_of(machine, &self.manifest.entries))
     }
 
     /// What the parts of the program that plans for a machine schedule are called in the model.
@@ -152,7 +167,7 @@ impl Bundle {
     pub fn weights(&self) -> Result<WeightsReader, BundleError> {
         let EntrySpan { start, bytes } = self.span(EntryName::Weights)?;
         let references = &self.manifest.references;
-        WeightsReader::open(self.handle()?, (start, bytes), references.open(&self.path)?, references.clone())
+        WeightsReader::open(self.handle()?, (start, bytes), self.files_beside()?, references.clone())
     }
 
     /// The constants that the kernels of a plan read, in the weights buffer that the plan lays out.
@@ -262,8 +277,8 @@ impl Bundle {
     /// Every file beside the bundle is the one that it was compiled with.
     fn check_references(&self) -> Result<(), BundleError> {
         let references = &self.manifest.references;
-        for (mut file, record) in references.open(&self.path)?.into_iter().zip(&references.files) {
-            let other = |reason| BundleError::Weights { path: self.path.with_file_name(&record.name), reason };
+        for (mut file, record) in self.files_beside()?.into_iter().zip(&references.files) {
+            let other = |reason| BundleError::Weights { path: self.path().with_file_name(&record.name), reason };
             let found = hash(&mut file, EntrySpan { start: 0, bytes: record.bytes });
             let found = found.map_err(|error| other(format!("cannot be read: {error}")))?;
             if record.blake3 != found.to_hex().as_str() {
@@ -277,9 +292,21 @@ impl Bundle {
         self.spans.get(&name).copied().ok_or(BundleError::Missing(name))
     }
 
-    fn handle(&self) -> Result<File, BundleError> {
-        let failed = |source| BundleError::File { action: "read", path: self.path.clone(), source };
-        self.file.try_clone().map_err(failed)
+    fn handle(&self) -> Result<Reader, BundleError> {
+        self.origin.reader()
+    }
+
+    /// The files beside the bundle that it has constants in.
+    fn files_beside(&self) -> Result<Vec<File>, BundleError> {
+        let references = &self.manifest.references;
+        match (self.origin.file_path(), references.files.first()) {
+            (_, None) => Ok(Vec::new()),
+            (Some(path), Some(_)) => references.open(path),
+            (None, Some(file)) => {
+                let reason = "cannot lie beside a bundle in memory".to_owned();
+                Err(BundleError::Weights { path: PathBuf::from(&file.name), reason })
+            }
+        }
     }
 }
 
@@ -314,7 +341,7 @@ fn spans(
 }
 
 /// The end of the file is the archive's, whose comment is the manifest's hash: nothing stands behind it.
-fn check_seal(mut file: &File, manifest: &[u8], path: &Path) -> Result<(), BundleError> {
+fn check_seal(mut file: Reader, manifest: &[u8], path: &Path) -> Result<(), BundleError> {
     let failed = |reason: &str| BundleError::Archive { path: path.to_owned(), reason: reason.to_owned() };
     let seal = seal(manifest);
     let length = END_BYTES + seal.len();
@@ -353,7 +380,7 @@ fn check_version(manifest: &[u8]) -> Result<(), BundleError> {
     }
 }
 
-fn load(file: &mut File, name: EntryName, span: EntrySpan) -> Result<Vec<u8>, BundleError> {
+fn load(file: &mut Reader, name: EntryName, span: EntrySpan) -> Result<Vec<u8>, BundleError> {
     if span.bytes > MAX_LOADED_BYTES {
         return Err(damaged(name, "it is larger than a gigabyte"));
     }
@@ -363,7 +390,7 @@ fn load(file: &mut File, name: EntryName, span: EntrySpan) -> Result<Vec<u8>, Bu
     Ok(bytes)
 }
 
-fn hash(file: &mut File, span: EntrySpan) -> io::Result<blake3::Hash> {
+fn hash(file: &mut (impl Read + Seek), span: EntrySpan) -> io::Result<blake3::Hash> {
     file.seek(SeekFrom::Start(span.start))?;
     let mut hasher = blake3::Hasher::new();
     let mut chunk = vec![0; CHUNK_BYTES];

@@ -10,6 +10,7 @@ use warpweave_graph::{ElementType, Tensor, TensorProgram, TensorType};
 
 use super::error::BundleError;
 use super::name::EntryName;
+use super::origin::Reader;
 use super::references::References;
 
 /// Bytes from an entry's start to the tensors are a multiple of this.
@@ -56,7 +57,7 @@ pub(super) fn embedded(program: &TensorProgram, references: &References) -> impl
 /// The constants of an opened bundle, read tensor by tensor.
 #[derive(Debug)]
 pub struct WeightsReader {
-    file: File,
+    file: Reader,
     data_start: u64,
     metadata: Metadata,
     /// Files beside the bundle, and what stays in them.
@@ -67,7 +68,7 @@ pub struct WeightsReader {
 impl WeightsReader {
     /// Reads the header of the entry at `start`, `bytes` long; `beside` are the files of the references.
     pub(super) fn open(
-        mut file: File,
+        mut file: Reader,
         (start, bytes): (u64, u64),
         beside: Vec<File>,
         references: References,
@@ -113,7 +114,7 @@ impl WeightsReader {
     }
 }
 
-fn read_at(file: &mut File, start: u64, out: &mut [u8]) -> Result<(), BundleError> {
+fn read_at(file: &mut (impl Read + Seek), start: u64, out: &mut [u8]) -> Result<(), BundleError> {
     let result: io::Result<()> = file.seek(SeekFrom::Start(start)).and_then(|_| file.read_exact(out));
     result.map_err(|error| damaged(&error.to_string()))
 }

@@ -17,6 +17,11 @@ macro_rules! handles {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub(super) struct $name(pub(super) *mut c_void);
+
+        #[expect(unsafe_code, reason = "a handle names what belongs to no thread")]
+        // SAFETY: nothing is reached through a handle but by calls of the driver, which takes one on every thread on which its
+        // context is current.
+        unsafe impl Send for $name {}
     )*};
 }
 
@@ -97,7 +102,7 @@ pub(super) enum Dependency {
 /// addresses lies in memory that the driver has allocated and not freed, and no launch that runs meanwhile touches it
 /// unless that is the purpose. The arguments of a launch are those that its function takes, and their addresses are of
 /// live allocations of the sizes that the function's plan or probe asks for. A context is current on this thread.
-pub(super) trait DriverCalls {
+pub(super) trait DriverCalls: Sync {
     /// Initialises the driver. The version of CUDA that it supports, and its number of devices.
     fn initialise(&self) -> Result<((u32, u32), u32), CudaError>;
     /// What a device is.
@@ -109,6 +114,8 @@ pub(super) trait DriverCalls {
     fn identity(&self, ordinal: u32) -> Result<[u8; 16], CudaError>;
     /// Makes a device's primary context current on this thread, and keeps it until it is released as often.
     fn retain_context(&self, ordinal: u32) -> Result<(), CudaError>;
+    /// Makes a device's primary context, which is kept, current on this thread.
+    fn enter_context(&self, ordinal: u32) -> Result<(), CudaError>;
     /// Releases a context once.
     fn release_context(&self, ordinal: u32);
     /// Bytes of device memory that are free.

@@ -84,6 +84,15 @@ impl DriverCalls for Library {
         current
     }
 
+    fn enter_context(&self, ordinal: u32) -> Result<(), CudaError> {
+        // Nothing else tells the handle. It is kept by who calls, so this one is not the last to release it.
+        let entered = self.retain_context(ordinal);
+        if entered.is_ok() {
+            self.release_context(ordinal);
+        }
+        entered
+    }
+
     fn release_context(&self, ordinal: u32) {
         if let Ok(device) = device(ordinal) {
             // SAFETY: callers release as often as they have retained. A failure leaves it to the end of the process.

@@ -1,35 +1,37 @@
 //! What a session owns on a device, each freed when dropped: context, module, memory, stream, events.
 //!
-//! All of it stays on the thread that made it: the raw handles inside are not `Send`, so the context that was made
-//! current there stays current for every call.
+//! The context is current on the thread that made it. Before it is used on another, [`Context::enter`] makes it current there.
 
 #![expect(unsafe_code, reason = "calls into the CUDA driver")]
 
-use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::calls::{CodeImage, EventHandle, FunctionHandle, KernelLaunch, ModuleHandle, StreamHandle};
 use super::driver::{Calls, Driver};
 use super::error::CudaError;
 
-/// A device's primary context, current on this thread.
+/// A device's primary context.
 pub(super) struct Context {
     calls: Calls,
     ordinal: u32,
-    _stays_on_its_thread: PhantomData<*mut ()>,
 }
 
 impl Context {
-    /// The context of device `ordinal`.
+    /// The context of device `ordinal`, current on this thread.
     pub(super) fn new(driver: &Driver, ordinal: u32) -> Result<Self, CudaError> {
         driver.check_ordinal(ordinal)?;
         let calls = driver.calls();
         calls.retain_context(ordinal)?;
-        Ok(Self { calls, ordinal, _stays_on_its_thread: PhantomData })
+        Ok(Self { calls, ordinal })
     }
 
     pub(super) fn calls(&self) -> Calls {
         self.calls
+    }
+
+    /// Makes it current on this thread.
+    pub(super) fn enter(&self) -> Result<(), CudaError> {
+        self.calls.enter_context(self.ordinal)
     }
 
     /// Bytes that are free on the device.

@@ -359,6 +359,7 @@ impl CudaSession {
 
 impl Session for CudaSession {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
+        self.loaded.context.enter()?;
         if self.state != State::Ready {
             return Err(CudaError::Poisoned.into());
         }
@@ -384,10 +385,12 @@ impl Session for CudaSession {
     }
 
     fn states(&mut self) -> Result<Vec<Tensor>, SessionError> {
+        self.loaded.context.enter()?;
         self.read_states(|state| state.tensor)
     }
 
     fn set_states(&mut self, states: &[Tensor]) -> Result<(), SessionError> {
+        self.loaded.context.enter()?;
         let memory = &self.turns.plan().memory;
         states::check(memory, states)?;
         for (state, tensor) in memory.states.iter().zip(states) {
@@ -397,6 +400,7 @@ impl Session for CudaSession {
     }
 
     fn advance(&mut self) -> Result<(), SessionError> {
+        self.loaded.context.enter()?;
         if self.state != State::Ready {
             return Err(CudaError::Poisoned.into());
         }
@@ -408,6 +412,7 @@ impl Session for CudaSession {
     }
 
     fn spin(&mut self, least: Duration) -> Result<bool, SessionError> {
+        self.loaded.context.enter()?;
         if self.state != State::Ready {
             return Err(CudaError::Poisoned.into());
         }
@@ -423,6 +428,7 @@ impl Session for CudaSession {
     }
 
     fn read_arena(&mut self, bytes: Range<usize>) -> Result<Option<Vec<u8>>, SessionError> {
+        self.loaded.context.enter()?;
         if self.state != State::Ready {
             return Err(CudaError::Poisoned.into());
         }
@@ -432,6 +438,7 @@ impl Session for CudaSession {
     }
 
     fn spoil_outputs(&mut self) -> Result<bool, SessionError> {
+        self.loaded.context.enter()?;
         if self.state != State::Ready {
             return Err(CudaError::Poisoned.into());
         }
@@ -448,6 +455,7 @@ impl Session for CudaSession {
     }
 
     fn start_at(&mut self, epoch: i32) -> Result<bool, SessionError> {
+        self.loaded.context.enter()?;
         self.restart(epoch)?;
         Ok(true)
     }
@@ -461,6 +469,7 @@ impl Session for CudaSession {
     }
 
     fn set_cold_cache(&mut self, cold: bool) -> Result<bool, SessionError> {
+        self.loaded.context.enter()?;
         if self.state == State::Lost {
             return Err(CudaError::Poisoned.into());
         }
@@ -475,7 +484,7 @@ impl Session for CudaSession {
 
 impl Drop for CudaSession {
     fn drop(&mut self) {
-        if self.state != State::Lost {
+        if self.state != State::Lost && self.loaded.context.enter().is_ok() {
             // SAFETY: this is the only place that drops it, and it is not used afterwards. No launch is running.
             unsafe { ManuallyDrop::drop(&mut self.loaded) };
         }

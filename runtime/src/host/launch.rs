@@ -7,19 +7,14 @@ use std::time::Instant;
 
 use warpweave_graph::arena::Arena;
 use warpweave_plan::plan::Segment;
-use warpweave_plan::plan::{
-    CounterId, GraphSegment, Instruction, KernelNode, MemoryPlan, OperatorId, PersistentSegment, ROperator, RTask,
-};
-use warpweave_plan::streams::polls::Polls;
-use warpweave_plan::verify::Verified;
+use warpweave_plan::plan::{CounterId, GraphSegment, Instruction, KernelNode, OperatorId, PersistentSegment, RTask};
 
-use super::constant_uses::ConstantUses;
-use super::contraction::PackedConstants;
+use super::HostMoments;
 use super::indices::IndexFaults;
 use super::memory::{Memory, SharedArena};
-use super::operator::{HostOperator, KnownOperators, TaskScratch};
-use super::streams::{Delays, signals};
-use super::{HostMoments, node_threads};
+use super::operator::TaskScratch;
+use super::program::{HostProgram, HostSegment, node_threads};
+use super::streams::Delays;
 
 /// Polls of a wait before the thread lets others run each time.
 const SPINS: u32 = 64;
@@ -27,32 +22,28 @@ const SPINS: u32 = 64;
 /// Runs of all sessions; 0 is none.
 static RUNS: AtomicU64 = AtomicU64::new(1);
 
-/// A plan on threads, and the state of its runs.
+/// The state of a program's runs in one session.
 pub(super) struct Launch {
-    pub(super) plan: Verified,
-    pub(super) threads: usize,
+    pub(super) program: Arc<HostProgram>,
     pub(super) arena: SharedArena,
     pub(super) faults: IndexFaults,
-    weights: Arc<[u8]>,
-    segments: Vec<HostSegment>,
+    segments: Vec<SegmentState>,
+    /// What each thread works in.
+    scratch: Box<[Mutex<TaskScratch>]>,
     /// The number of the run among those of all sessions.
     run: AtomicU64,
     /// How often threads came to the end of their part of a segment or node in this run.
     arrivals: AtomicUsize,
     failed: AtomicBool,
     recording: Mutex<Option<Recording>>,
-    records: Vec<Mutex<Record>>,
+    records: Box<[Mutex<Record>]>,
 }
 
-/// What is prepared of a segment, and the state of its run.
-struct HostSegment {
-    operators: Arena<OperatorId, HostOperator>,
-    polls: Polls,
+/// The state of a segment's run.
+struct SegmentState {
     /// Which rTasks have ended, of operators some of whose are polled.
     ended: Arena<OperatorId, Vec<AtomicBool>>,
     counters: Arena<CounterId, AtomicU32>,
-    /// By how much each instruction's counter grows there.
-    signals: Vec<Box<[u32]>>,
 }
 
 /// That a run notes what it does.
@@ -77,68 +68,39 @@ struct Failed;
 /// The parts, over all threads, of the segments and nodes that a thread has come past.
 struct Before(usize);
 
-impl HostSegment {
-    fn new(segment: &Segment, memory: &MemoryPlan, mut pack: impl FnMut(&ROperator, &mut HostOperator)) -> Self {
-        let mut known = KnownOperators::default();
-        let prepared = segment.operators().values().map(|operator| {
-            let mut prepared = HostOperator::new(operator, memory, &mut known);
-            pack(operator, &mut prepared);
-            prepared
-        });
-        let operators = prepared.collect();
-        let (polls, counters, signals) = match segment {
-            Segment::Persistent(segment) => {
-                let counters = segment.counters.values().map(|_| AtomicU32::new(0)).collect();
-                (Polls::of(segment, memory), counters, signals(&segment.streams))
-            }
-            Segment::CudaGraph(_) => (Polls::default(), Arena::new(), Vec::new()),
+impl SegmentState {
+    fn new(segment: &Segment, prepared: &HostSegment) -> Self {
+        let counters = match segment {
+            Segment::Persistent(segment) => segment.counters.values().map(|_| AtomicU32::new(0)).collect(),
+            Segment::CudaGraph(_) => Arena::new(),
         };
-        let ended = segment.operators().values().map(|operator| match polls.is_empty() {
+        let ended = segment.operators().values().map(|operator| match prepared.polls.is_empty() {
             true => Vec::new(),
             false => (0..operator.tasks()).map(|_| AtomicBool::new(false)).collect(),
         });
-        Self { ended: ended.collect(), operators, polls, counters, signals }
+        Self { ended: ended.collect(), counters }
     }
 }
 
 impl Launch {
-    /// Prepares a plan that was folded onto so many threads. Weights that no other holds are given back as soon as they are
-    /// packed, where nothing reads them otherwise.
-    pub(super) fn new(plan: Verified, mut weights: Arc<[u8]>, threads: usize) -> Self {
-        let memory = &plan.plan().memory;
-        let arena = SharedArena::new(memory.arena_bytes as usize);
-        let faults = IndexFaults::default();
-        let mut packed = PackedConstants::new(weights.len());
-        let segments = plan.plan().segments.iter();
-        let mut uses = ConstantUses::of(segments.clone().flat_map(|segment| segment.operators().values()), memory);
-        let mut pack = |operator: &ROperator, prepared: &mut HostOperator| {
-            let constants =
-                Memory { arena: &arena, weights: &weights, staged: Vec::new(), faults: &faults, run: 0, bases: &[] };
-            let ended = prepared.pack_constants(operator, &constants, &mut packed);
-            uses.end(&ended, &mut weights);
-        };
-        let segments = segments.map(|segment| HostSegment::new(segment, memory, &mut pack)).collect();
-        let records = (0..threads).map(|_| Mutex::default()).collect();
-        let (arrivals, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let recording = Mutex::new(None);
+    /// What a session of a program needs beside it, for all its runs.
+    pub(super) fn new(program: Arc<HostProgram>) -> Self {
+        let plan = program.plan.plan();
+        let segments = plan.segments.iter().zip(&program.segments);
+        let segments = segments.map(|(segment, prepared)| SegmentState::new(segment, prepared)).collect();
+        let threads = 0..program.threads;
         Self {
-            plan,
-            threads,
-            arena,
-            faults,
-            weights,
+            arena: SharedArena::with_ports(plan.memory.arena_bytes as usize, &program.ports),
+            faults: IndexFaults::default(),
             segments,
+            scratch: threads.clone().map(|_| Mutex::new(program.scratch())).collect(),
             run: AtomicU64::new(0),
-            arrivals,
-            failed,
-            recording,
-            records,
+            arrivals: AtomicUsize::new(0),
+            failed: AtomicBool::new(false),
+            recording: Mutex::new(None),
+            records: threads.map(|_| Mutex::default()).collect(),
+            program,
         }
-    }
-
-    /// What a thread works in.
-    pub(super) fn scratch(&self) -> TaskScratch {
-        TaskScratch::new(self.segments.iter().flat_map(|segment| segment.operators.values()))
     }
 
     /// Makes everything ready for a run, while no thread runs.
@@ -165,12 +127,13 @@ impl Launch {
     }
 
     /// One thread's part of a run.
-    pub(super) fn run(&self, thread: usize, scratch: &mut TaskScratch) {
-        let ran = catch_unwind(AssertUnwindSafe(|| self.run_segments(thread, scratch)));
+    pub(super) fn run(&self, thread: usize) {
+        let mut scratch = self.scratch[thread].lock().unwrap_or_else(PoisonError::into_inner);
+        let ran = catch_unwind(AssertUnwindSafe(|| self.run_segments(thread, &mut scratch)));
         if ran.is_err() {
             self.failed.store(true, Ordering::Release);
             // Registers may be missing.
-            *scratch = self.scratch();
+            *scratch = self.program.scratch();
         }
     }
 
@@ -178,7 +141,7 @@ impl Launch {
         let recording = *self.recording.lock().unwrap_or_else(PoisonError::into_inner);
         let memory = Memory {
             arena: &self.arena,
-            weights: &self.weights,
+            weights: &self.program.weights,
             staged: Vec::new(),
             faults: &self.faults,
             run: self.run.load(Ordering::Relaxed),
@@ -186,11 +149,12 @@ impl Launch {
         };
         let mut record = Record::default();
         let mut before = Before(0);
-        for (position, (segment, prepared)) in self.plan.plan().segments.iter().zip(&self.segments).enumerate() {
+        for (position, segment) in self.program.plan.plan().segments.iter().enumerate() {
             match segment {
                 Segment::Persistent(segment) => {
                     let width = segment.streams.len();
-                    let stream = Stream { launch: self, segment, prepared, thread, memory: &memory };
+                    let (prepared, state) = (&self.program.segments[position], &self.segments[position]);
+                    let stream = Stream { launch: self, segment, prepared, state, thread, memory: &memory };
                     self.take_part(thread, width, &mut before, || {
                         match recording {
                             None => stream.run(scratch)?,
@@ -226,11 +190,11 @@ impl Launch {
         before: &mut Before,
     ) -> Result<(), Failed> {
         for node in &segment.nodes {
-            let width = node_threads(node, self.threads);
+            let width = node_threads(node, self.program.threads);
             let &KernelNode { operator, blocks } = node;
             self.take_part(thread, width, before, || {
                 for tile in (thread as u32..blocks).step_by(width) {
-                    self.segments[position].operators[operator].run(tile, memory, scratch);
+                    self.program.segments[position].operators[operator].run(tile, memory, scratch);
                     if let Some(tasks) = tasks.as_deref_mut() {
                         tasks.push((position, RTask { operator, tile }));
                     }
@@ -285,6 +249,7 @@ struct Stream<'l> {
     launch: &'l Launch,
     segment: &'l PersistentSegment,
     prepared: &'l HostSegment,
+    state: &'l SegmentState,
     thread: usize,
     memory: &'l Memory<'l>,
 }
@@ -327,27 +292,27 @@ impl Stream<'_> {
         scratch: &mut TaskScratch,
         polled: &mut impl FnMut(),
     ) -> Result<(), Failed> {
-        let Self { launch, prepared, .. } = self;
+        let Self { launch, prepared, state, .. } = self;
         match *instruction {
             Instruction::Run(task) => {
                 for &writer in prepared.polls.writers(task) {
-                    let ended = &prepared.ended[writer.operator][writer.tile as usize];
+                    let ended = &state.ended[writer.operator][writer.tile as usize];
                     launch.wait(|| ended.load(Ordering::Acquire))?;
                     polled();
                 }
                 prepared.operators[task.operator].run(task.tile, self.memory, scratch);
                 if prepared.polls.is_polled(task) {
-                    prepared.ended[task.operator][task.tile as usize].store(true, Ordering::Release);
+                    state.ended[task.operator][task.tile as usize].store(true, Ordering::Release);
                 }
             }
             // Every constant is as near as any other.
             Instruction::Hold(_) | Instruction::Prefetch(_) => {}
             Instruction::Signal(counter) => match prepared.signals[self.thread][position] {
                 0 => {}
-                growth => _ = prepared.counters[counter].fetch_add(growth, Ordering::Release),
+                growth => _ = state.counters[counter].fetch_add(growth, Ordering::Release),
             },
             Instruction::Wait { counter, signals } => {
-                launch.wait(|| prepared.counters[counter].load(Ordering::Acquire) >= signals)?;
+                launch.wait(|| state.counters[counter].load(Ordering::Acquire) >= signals)?;
             }
         }
         Ok(())

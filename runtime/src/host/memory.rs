@@ -10,6 +10,7 @@ use warpweave_plan::plan::{Buffer, BufferSpace};
 
 use super::indices::IndexFaults;
 use super::lanes::{LANES, Lanes};
+use super::ports::{PortPlaces, Ports};
 use super::simd::Vector;
 
 /// An arena that threads read and write at the same time, in disjoint or ordered places.
@@ -18,24 +19,37 @@ use super::simd::Vector;
 /// forged plan may lie anywhere: what lies outside is read as zeros, not written, and noted.
 pub(super) struct SharedArena {
     words: Box<[UnsafeCell<u64>]>,
+    /// Inputs and outputs, whose places lie behind those of the arena.
+    ports: Ports,
     is_left: AtomicBool,
 }
 
 #[expect(unsafe_code, reason = "the arena is shared between the threads of a launch")]
-// SAFETY: all access goes through the methods below. The plan that drives the threads is verified: two accesses of the
+// SAFETY: all access goes through the methods below, to the arena's words and to the ports' memory alike. The plan that drives the threads is verified: two accesses of the
 // same bytes, one of them a write, are ordered, so they never race. What orders them is one of these:
 // - the stream of one thread;
 // - the start and the end of a run, which threads are told of by a release and an acquire;
 // - a release and an acquire of the count at which all threads meet at the end of a segment or node;
 // - a release and an acquire of a counter;
 // - a release and an acquire of an rTask's end where its values are polled.
+// Memory that is bound to a port is the caller's: it outlives the run, and who binds it says that nobody else writes it
+// meanwhile, nor reads what the plan writes.
 unsafe impl Sync for SharedArena {}
 
 impl SharedArena {
-    /// A zeroed arena of at least this many bytes.
+    /// A zeroed arena of at least this many bytes, without ports.
     pub(super) fn new(bytes: usize) -> Self {
-        let words = (0..bytes.div_ceil(size_of::<u64>())).map(|_| UnsafeCell::new(0)).collect();
-        Self { words, is_left: AtomicBool::new(false) }
+        Self::with_ports(bytes, &PortPlaces::default())
+    }
+
+    /// A zeroed arena of at least this many bytes, and ports behind it.
+    pub(super) fn with_ports(bytes: usize, ports: &PortPlaces) -> Self {
+        Self { words: zeroed(bytes), ports: Ports::new(ports), is_left: AtomicBool::new(false) }
+    }
+
+    /// The inputs and outputs.
+    pub(super) fn ports(&self) -> &Ports {
+        &self.ports
     }
 
     /// Whether an access lay outside some memory since this was asked last.
@@ -54,12 +68,14 @@ impl SharedArena {
 
     /// A pointer to `length` bytes from `offset` on; none if they do not lie inside, which is noted.
     fn pointer(&self, offset: usize, length: usize) -> Option<*mut u8> {
-        let is_inside = offset.checked_add(length).is_some_and(|end| end <= self.bytes());
-        if !is_inside {
+        if offset.checked_add(length).is_some_and(|end| end <= self.bytes()) {
+            return Some(self.words.as_ptr().cast_mut().cast::<u8>().wrapping_add(offset));
+        }
+        let found = self.ports.pointer(offset, length);
+        if found.is_none() {
             self.leave();
         }
-        let start = self.words.as_ptr().cast_mut().cast::<u8>();
-        is_inside.then(|| start.wrapping_add(offset))
+        found
     }
 
     /// Bytes where they lie; none if they do not lie inside, which is noted.
@@ -109,6 +125,14 @@ impl SharedArena {
         // SAFETY: as for `read`; `words` hands out interior mutability.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), to, data.len()) }
     }
+}
+
+/// At least so many bytes that are zero. The system gives pages of them when they are used first.
+#[expect(unsafe_code, reason = "cells of words are words")]
+pub(super) fn zeroed(bytes: usize) -> Box<[UnsafeCell<u64>]> {
+    let words = vec![0u64; bytes.div_ceil(size_of::<u64>())].into_boxed_slice();
+    // SAFETY: a cell has the layout of what is in it, and the box is the only owner of its words.
+    unsafe { Box::from_raw(Box::into_raw(words) as *mut [UnsafeCell<u64>]) }
 }
 
 /// Singles of the arena that an rTask writes, and others between them.

@@ -23,6 +23,8 @@ mod opaque;
 mod operator;
 mod points;
 mod pool;
+mod ports;
+mod program;
 mod simd;
 mod stage;
 mod staged;
@@ -36,18 +38,17 @@ use std::time::Instant;
 use warpweave_graph::Tensor;
 use warpweave_graph::index_check::IndexFault;
 use warpweave_graph::program::TensorId;
-use warpweave_graph::types::TensorType;
-use warpweave_plan::plan::{BufferSpace, KernelNode, RTask, Segment};
-use warpweave_plan::streams::fold::{Merging, fold};
+use warpweave_plan::plan::{MemoryPlan, RTask};
 use warpweave_plan::verify::Verified;
-use warpweave_plan::verify::verify;
 use warpweave_plan::verify::violation::Violation;
 
+use crate::aligned::AlignedBytes;
+use crate::session::bound::{self, BoundError, BoundInput, BoundOutput};
 use crate::session::memory_limit::{NotEnoughMemory, check_plan};
 use launch::{Launch, Recording};
-use pool::Pool;
+pub use pool::ThreadPool;
+pub use program::HostProgram;
 pub use streams::Delays;
-use streams::{turning, with_busy_streams};
 
 /// Why the host cannot run a plan or a launch.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -68,23 +69,16 @@ pub enum HostError {
         /// What there is.
         found: usize,
     },
-    /// Another number of inputs than the plan has.
-    #[error("the plan has {expected} inputs, not {found}")]
-    InputCount {
-        /// The plan's inputs.
-        expected: usize,
-        /// Those given.
+    /// The inputs or outputs are not the plan's.
+    #[error(transparent)]
+    Bound(#[from] BoundError),
+    /// The pool has fewer threads than the plan was folded onto.
+    #[error("the plan was folded onto {wanted} threads, and the pool has {found}")]
+    Pool {
+        /// The plan's threads.
+        wanted: usize,
+        /// The pool's threads.
         found: usize,
-    },
-    /// An input has another type.
-    #[error("input {position} is {found}, the plan expects {expected}")]
-    InputType {
-        /// The position.
-        position: usize,
-        /// The plan's type.
-        expected: TensorType,
-        /// The type given.
-        found: TensorType,
     },
     /// An element names no place of a dimension that it indexes. Of several it is the first.
     #[error("{0}")]
@@ -102,7 +96,10 @@ pub enum HostError {
 
 /// A plan on the threads of this machine, ready to run.
 pub struct HostSession {
-    pool: Pool,
+    launch: Arc<Launch>,
+    pool: Arc<ThreadPool>,
+    /// What fills outputs before the next run, if anything does.
+    filling: Option<u8>,
     trace: Vec<RTask>,
     moments: Vec<Vec<HostMoments>>,
 }
@@ -119,33 +116,45 @@ pub struct HostMoments {
 }
 
 impl HostSession {
-    /// Folds the plan onto at most `threads` streams, verifies it again and prepares its rOperators.
+    /// Folds the plan onto at most `threads` streams, verifies it again, prepares its rOperators, and starts threads.
     pub fn new(plan: &Verified, weights: Arc<[u8]>, threads: usize) -> Result<Self, HostError> {
         check_plan(plan.plan(), 1)?;
-        let busy = with_busy_streams(plan.plan());
-        let folded = turning(fold(&busy, threads, Merging::ProgramOrder));
-        let plan = verify(folded).map_err(|violations| HostError::Plan { threads, violations })?;
-        let memory = &plan.plan().memory;
-        if weights.len() as u64 != memory.weights_bytes {
-            return Err(HostError::Weights { expected: memory.weights_bytes, found: weights.len() });
+        Self::of_program(Arc::new(HostProgram::new(plan, weights, threads)?))
+    }
+
+    /// A session of a program, on threads of its own.
+    pub fn of_program(program: Arc<HostProgram>) -> Result<Self, HostError> {
+        let pool = ThreadPool::new(program.threads).map_err(|_| HostError::Thread)?;
+        Self::on_pool(program, Arc::new(pool))
+    }
+
+    /// A session of a program, on the threads of a pool, which has as many as the program was folded onto.
+    pub fn on_pool(program: Arc<HostProgram>, pool: Arc<ThreadPool>) -> Result<Self, HostError> {
+        check_plan(program.plan.plan(), 1)?;
+        if pool.threads() < program.threads {
+            return Err(HostError::Pool { wanted: program.threads, found: pool.threads() });
         }
-        let threads =
-            plan.plan().segments.iter().map(|segment| segment_threads(segment, threads)).max().unwrap_or(1).max(1);
-        let pool = Pool::new(Launch::new(plan, weights, threads)).map_err(|_| HostError::Thread)?;
-        Ok(Self { pool, trace: Vec::new(), moments: Vec::new() })
+        let launch = Arc::new(Launch::new(program));
+        Ok(Self { launch, pool, filling: None, trace: Vec::new(), moments: Vec::new() })
     }
 
     /// Runs the plan once.
     pub fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, HostError> {
-        self.execute(inputs, None)
+        self.run_tensors(inputs, None)
+    }
+
+    /// Runs the plan once on memory of the caller: reads inputs where they lie, and writes outputs where they shall be. Nothing
+    /// is allocated.
+    pub fn run_bound(&mut self, inputs: &[BoundInput<'_>], outputs: &mut [BoundOutput<'_>]) -> Result<(), HostError> {
+        self.execute(inputs, outputs, None)
     }
 
     /// Runs the plan once, with pauses if any are given, and notes what each thread does: see [`Self::trace`] and
     /// [`Self::moments`].
     pub fn run_traced(&mut self, inputs: &[Tensor], delays: Option<Delays>) -> Result<Vec<Tensor>, HostError> {
         (self.trace, self.moments) = (Vec::new(), Vec::new());
-        let outputs = self.execute(inputs, Some(Recording { start: Instant::now(), delays }))?;
-        let records = self.pool.launch().records();
+        let outputs = self.run_tensors(inputs, Some(Recording { start: Instant::now(), delays }))?;
+        let records = self.launch.records();
         for segment in 0..self.plan().plan().segments.len() {
             for record in &records {
                 self.trace.extend(record.tasks.iter().filter(|(of, _)| *of == segment).map(|(_, task)| *task));
@@ -156,70 +165,99 @@ impl HostSession {
         Ok(outputs)
     }
 
-    fn execute(&mut self, inputs: &[Tensor], recording: Option<Recording>) -> Result<Vec<Tensor>, HostError> {
-        let launch = self.pool.launch();
-        let memory = &launch.plan.plan().memory;
-        if inputs.len() != memory.inputs.len() {
-            return Err(HostError::InputCount { expected: memory.inputs.len(), found: inputs.len() });
-        }
-        for (position, (input, &id)) in inputs.iter().zip(&memory.inputs).enumerate() {
-            let expected = &memory.tensors[id].ty;
-            if input.ty() != expected {
-                let (expected, found) = (expected.clone(), input.ty().clone());
-                return Err(HostError::InputType { position, expected, found });
-            }
-            launch.arena.write(self.offset(id), input.bytes());
-        }
-        launch.begin(recording);
-        self.pool.run();
-        let launch = self.pool.launch();
-        let (was_left, fault) = (launch.arena.was_left(), launch.faults.take());
-        if launch.has_failed() {
+    fn run_tensors(&mut self, inputs: &[Tensor], recording: Option<Recording>) -> Result<Vec<Tensor>, HostError> {
+        let inputs: Vec<Tensor> = inputs.iter().map(aligned).collect();
+        let bound: Vec<BoundInput<'_>> = inputs.iter().map(|input| BoundInput::from(&input.bytes()[..])).collect();
+        let memory = self.memory();
+        let types: Vec<_> = memory.outputs.iter().map(|&output| memory.tensors[output].ty.clone()).collect();
+        let filling = self.filling.take().unwrap_or(0);
+        let mut outputs: Vec<_> = types.iter().map(|ty| AlignedBytes::filled(ty.bytes(), filling)).collect();
+        let mut written: Vec<_> = outputs.iter_mut().map(|bytes| BoundOutput::from(bytes.as_mut())).collect();
+        self.execute(&bound, &mut written, recording)?;
+        let tensor = |(ty, bytes): (_, AlignedBytes)| Tensor::from_bytes(ty, bytes.into_bytes());
+        let tensor = |output| tensor(output).expect("as many bytes as the type has");
+        Ok(types.into_iter().zip(outputs).map(tensor).collect())
+    }
+
+    fn execute(
+        &mut self,
+        inputs: &[BoundInput<'_>],
+        outputs: &mut [BoundOutput<'_>],
+        recording: Option<Recording>,
+    ) -> Result<(), HostError> {
+        let memory = self.memory();
+        let ty = |&tensor: &TensorId| &memory.tensors[tensor].ty;
+        bound::check((memory.inputs.iter().map(ty), inputs), (memory.outputs.iter().map(ty), outputs))?;
+        self.bind(inputs, outputs);
+        self.launch.begin(recording);
+        self.pool.run(&self.launch);
+        self.read_unbound(outputs);
+        self.launch.arena.ports().release();
+        let (was_left, fault) = (self.launch.arena.was_left(), self.launch.faults.take());
+        if self.launch.has_failed() {
             return Err(HostError::Thread);
         }
         if was_left {
             return Err(HostError::Outside);
         }
-        if let Some(fault) = fault {
-            return Err(HostError::Index(fault));
+        fault.map_or(Ok(()), |fault| Err(HostError::Index(fault)))
+    }
+
+    /// Makes memory that was checked what the plan's inputs and outputs are. What is no port is written to the arena.
+    fn bind(&self, inputs: &[BoundInput<'_>], outputs: &mut [BoundOutput<'_>]) {
+        let Launch { program, arena, .. } = &*self.launch;
+        let memory = self.memory();
+        for (&tensor, input) in memory.inputs.iter().zip(inputs) {
+            match program.ports.number(tensor) {
+                Some(number) => arena.ports().bind(number, input.start().cast_mut()),
+                None => arena.write(program.offset(tensor), input.as_slice()),
+            }
         }
-        let memory = &self.plan().plan().memory;
-        Ok(memory.outputs.iter().map(|&output| self.read(output)).collect())
+        for (position, (&tensor, output)) in memory.outputs.iter().zip(outputs).enumerate() {
+            if let Some(number) = program.ports.number(tensor).filter(|_| is_own(memory, position)) {
+                arena.ports().bind(number, output.start());
+            }
+        }
+    }
+
+    /// Copies what is no port of its own to the memory of outputs.
+    fn read_unbound(&self, outputs: &mut [BoundOutput<'_>]) {
+        let Launch { program, arena, .. } = &*self.launch;
+        let memory = self.memory();
+        for (position, (&tensor, output)) in memory.outputs.iter().zip(outputs).enumerate() {
+            if program.ports.number(tensor).is_none() || !is_own(memory, position) {
+                arena.read(program.offset(tensor), output.as_mut_slice());
+            }
+        }
     }
 
     /// What a tensor of the arena holds.
     pub fn read(&self, tensor: TensorId) -> Tensor {
-        let launch = self.pool.launch();
-        let ty = launch.plan.plan().memory.tensors[tensor].ty.clone();
+        let ty = self.memory().tensors[tensor].ty.clone();
         let mut bytes = vec![0; ty.bytes()];
-        launch.arena.read(self.offset(tensor), &mut bytes);
+        self.launch.arena.read(self.launch.program.offset(tensor), &mut bytes);
         Tensor::from_bytes(ty, bytes.into()).expect("as many bytes as the type has")
     }
 
     /// Writes what a tensor of the arena, which has this type, holds when the next run begins.
     pub fn write(&mut self, tensor: TensorId, value: &Tensor) {
-        self.pool.launch().arena.write(self.offset(tensor), value.bytes());
+        self.launch.arena.write(self.launch.program.offset(tensor), value.bytes());
     }
 
     /// Copies what a tensor of the arena holds to another one of its type.
     pub fn copy(&mut self, from: TensorId, to: TensorId) {
-        let launch = self.pool.launch();
-        let bytes = launch.plan.plan().memory.tensors[from].ty.bytes();
-        launch.arena.copy(self.offset(from), self.offset(to), bytes);
+        let Launch { program, arena, .. } = &*self.launch;
+        arena.copy(program.offset(from), program.offset(to), self.memory().tensors[from].ty.bytes());
     }
 
-    /// Sets every byte that outputs are read from, until the next run writes them.
+    /// Sets every byte of the memory that the next run writes its outputs to, if that is not the caller's.
     pub fn fill_outputs(&mut self, byte: u8) {
-        let launch = self.pool.launch();
-        let memory = &launch.plan.plan().memory;
-        for &id in &memory.outputs {
-            launch.arena.write(self.offset(id), &vec![byte; memory.tensors[id].ty.bytes()]);
-        }
+        self.filling = Some(byte);
     }
 
     /// The threads that take part in a run, the caller's included: the most that a segment has rTasks for. At least 1.
     pub fn threads(&self) -> usize {
-        self.pool.launch().threads
+        self.launch.program.threads
     }
 
     /// The rTasks that the last traced run executed, segment after segment: each thread's in order, thread after thread.
@@ -234,28 +272,28 @@ impl HostSession {
 
     /// The plan as it is run: folded onto the threads.
     pub fn plan(&self) -> &Verified {
-        &self.pool.launch().plan
+        &self.launch.program.plan
     }
 
-    fn offset(&self, tensor: TensorId) -> usize {
-        let buffer = self.plan().plan().memory.tensors[tensor].buffer;
-        let buffer = buffer.expect("a verified plan places inputs and outputs");
-        assert_eq!(buffer.space, BufferSpace::Arena, "inputs and outputs are in the arena");
-        buffer.offset as usize
+    fn memory(&self) -> &MemoryPlan {
+        &self.plan().plan().memory
     }
 }
 
-/// The most threads, of so many, that a segment has work for at a time.
-fn segment_threads(segment: &Segment, threads: usize) -> usize {
-    match segment {
-        Segment::Persistent(segment) => segment.streams.len(),
-        Segment::CudaGraph(segment) => segment.nodes.iter().map(|node| node_threads(node, threads)).max().unwrap_or(1),
-    }
+/// Whether an output is a tensor that is no input, and no output before.
+fn is_own(memory: &MemoryPlan, position: usize) -> bool {
+    !memory.inputs.iter().chain(&memory.outputs[..position]).any(|tensor| *tensor == memory.outputs[position])
 }
 
-/// The threads, of so many, among which the blocks of a node are shared out.
-fn node_threads(node: &KernelNode, threads: usize) -> usize {
-    threads.min(node.blocks as usize)
+/// The tensor in memory that is aligned to its elements.
+fn aligned(tensor: &Tensor) -> Tensor {
+    match tensor.bytes().as_ptr().addr().is_multiple_of(tensor.element().bytes()) {
+        true => tensor.clone(),
+        false => {
+            let bytes = AlignedBytes::copy_of(tensor.bytes()).into_bytes();
+            Tensor::from_bytes(tensor.ty().clone(), bytes).expect("as many bytes as before")
+        }
+    }
 }
 
 /// Singles of the vectors that products of panels use on this processor.

@@ -2,6 +2,7 @@
 
 use warpweave_graph::TensorType;
 
+use super::bound::BoundError;
 use super::memory_limit::NotEnoughMemory;
 use super::{Device, IndexError};
 use crate::bundle::BundleError;
@@ -27,6 +28,21 @@ pub enum SessionError {
         expected: TensorType,
         /// What it was given.
         found: TensorType,
+    },
+    /// Memory that cannot be what it is bound to.
+    #[error(transparent)]
+    Bound(#[from] BoundError),
+    /// A run before has failed in a way that leaves the session in an unknown state.
+    #[error("the session cannot run, because a run before failed: {reason}; reset it, or open another")]
+    Faulted {
+        /// The failure.
+        reason: String,
+    },
+    /// The process that opened the session was forked, and this is the child.
+    #[error("the session belongs to process {opened_in}, and this is its child; open the bundle after the fork")]
+    Forked {
+        /// The process.
+        opened_in: u32,
     },
     /// The device is not there, or not for this build.
     #[error("{device} is not available: {reason}")]
@@ -105,6 +121,7 @@ impl From<HostError> for SessionError {
     fn from(error: HostError) -> Self {
         match error {
             HostError::Memory(error) => Self::Memory(error),
+            HostError::Bound(error) => Self::Bound(error),
             other => Self::Host(other),
         }
     }
@@ -114,7 +131,9 @@ impl SessionError {
     /// A short name of the kind of error that stays the same across versions.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::InputCount { .. } | Self::InputType { .. } => "input",
+            Self::InputCount { .. } | Self::InputType { .. } | Self::Bound(_) => "input",
+            Self::Faulted { .. } => "faulted",
+            Self::Forked { .. } => "forked",
             Self::Unavailable { .. } => "device",
             Self::Bundle(error) => error.code(),
             Self::Violations { .. } => "emulator-violation",
@@ -131,10 +150,22 @@ impl SessionError {
         }
     }
 
+    /// Whether a session that fails so cannot tell what a next run would find.
+    pub fn is_fault(&self) -> bool {
+        match self {
+            Self::Host(HostError::Thread | HostError::Outside) => true,
+            Self::Cuda(error) => matches!(error.kind(), FailureKind::DeviceFault | FailureKind::TimeOut),
+            _ => false,
+        }
+    }
+
     /// The sort of failure.
     pub fn kind(&self) -> FailureKind {
         match self {
-            Self::InputCount { .. } | Self::InputType { .. } => FailureKind::Usage,
+            Self::InputCount { .. } | Self::InputType { .. } | Self::Bound(_) | Self::Forked { .. } => {
+                FailureKind::Usage
+            }
+            Self::Faulted { .. } => FailureKind::DeviceFault,
             Self::Bundle(error) => error.kind(),
             Self::Unavailable { .. } | Self::Memory(_) => FailureKind::Environment,
             Self::Violations { .. } | Self::OrderDependent { .. } | Self::Host(_) | Self::Internal(_) => {

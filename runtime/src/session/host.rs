@@ -2,9 +2,10 @@
 
 use warpweave_graph::Tensor;
 use warpweave_graph::program::TensorId;
-use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::plan::states::PlannedState;
+use warpweave_plan::plan::{ExecutionPlan, MemoryPlan};
 
+use super::bound::{BoundInput, BoundOutput};
 use super::error::SessionError;
 use super::exchange::{SPOILED, check_inputs, input_types};
 use super::index_error::IndexError;
@@ -14,10 +15,12 @@ use crate::host::{HostError, HostSession};
 impl Session for HostSession {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError> {
         check_inputs(input_types(&self.plan().plan().memory), inputs)?;
-        HostSession::run(self, inputs).map_err(|error| match error {
-            HostError::Index(fault) => IndexError::of_plan(fault, &self.plan().plan().memory).into(),
-            other => other.into(),
-        })
+        HostSession::run(self, inputs).map_err(|error| named(error, &self.plan().plan().memory))
+    }
+
+    fn run_bound(&mut self, inputs: &[BoundInput<'_>], outputs: &mut [BoundOutput<'_>]) -> Result<bool, SessionError> {
+        let ran = HostSession::run_bound(self, inputs, outputs);
+        ran.map(|()| true).map_err(|error| named(error, &self.plan().plan().memory))
     }
 
     fn states(&mut self) -> Result<Vec<Tensor>, SessionError> {
@@ -53,5 +56,13 @@ impl Session for HostSession {
             several => format!("{several} threads"),
         };
         vec![format!("the plan is folded onto {threads} of this machine")]
+    }
+}
+
+/// The error, about tensors as the plan numbers them.
+fn named(error: HostError, memory: &MemoryPlan) -> SessionError {
+    match error {
+        HostError::Index(fault) => IndexError::of_plan(fault, memory).into(),
+        other => other.into(),
     }
 }

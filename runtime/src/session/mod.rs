@@ -1,5 +1,7 @@
 //! Sessions: a loaded program on a device, to be run again and again.
 
+pub mod bound;
+mod deployment;
 mod error;
 mod exchange;
 mod host;
@@ -7,7 +9,7 @@ mod index_error;
 #[cfg(feature = "compile")]
 mod kernels;
 pub mod memory_limit;
-mod named;
+mod model;
 mod open;
 mod reference;
 pub(crate) mod states;
@@ -31,6 +33,8 @@ use warpweave_graph::Tensor;
 use warpweave_graph::pipeline::Machine;
 use warpweave_plan::plan::ExecutionPlan;
 
+use bound::{BoundInput, BoundOutput};
+pub use deployment::Deployment;
 pub use error::{FailureKind, SessionError};
 pub(crate) use exchange::{SPOILED, check_inputs, input_types, output, place, run_as};
 pub use exchange::{pack_program, pack_weights};
@@ -38,7 +42,7 @@ pub(crate) use index_error::check_records;
 pub use index_error::{IndexError, IndexTensor};
 #[cfg(feature = "compile")]
 pub use kernels::{DEFAULT_KERNEL_TARGET, DEFAULT_UNITS, Kernels, open_kernels, open_machine_code};
-pub use named::{NamedSession, TensorNames};
+pub use model::{ModelSession, TensorNames};
 pub use open::{OpenOptions, open_bundle};
 pub use reference::ReferenceSession;
 
@@ -52,9 +56,19 @@ pub(crate) use turns::Turns;
 pub const CLOCK_RAMP: Duration = Duration::from_millis(25);
 
 /// A program on a device.
-pub trait Session {
+pub trait Session: Send {
     /// Runs the program once. Inputs are in the program's order and of exactly its types; so are the outputs.
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, SessionError>;
+
+    /// Runs the program once on memory of the caller: inputs are read where they lie, and outputs written where they shall be.
+    /// Each has exactly the bytes of its type and is aligned to its element. `false` on devices that have memory of their own.
+    fn run_bound(
+        &mut self,
+        _inputs: &[BoundInput<'_>],
+        _outputs: &mut [BoundOutput<'_>],
+    ) -> Result<bool, SessionError> {
+        Ok(false)
+    }
 
     /// The tensors that live between runs and that runs replace, in the order of the program's states: what the next run finds.
     fn states(&mut self) -> Result<Vec<Tensor>, SessionError> {

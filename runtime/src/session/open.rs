@@ -1,12 +1,13 @@
 //! Opens a bundle on a device. No device ever stands in for another.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::SessionError;
-use super::{Device, NamedSession, ReferenceSession, Session};
+use super::{Device, ModelSession, ReferenceSession, Session};
 use crate::bundle::{Bundle, BundleError, BundleTarget, DeviceCode, TargetPlan};
 use crate::cuda::{CudaOptions, CudaSession, Driver};
-use crate::host::HostSession;
+use crate::host::{HostProgram, HostSession};
 #[cfg(feature = "compile")]
 use crate::sass::execute::image::EXECUTED;
 use crate::target::Target;
@@ -41,27 +42,35 @@ impl OpenOptions {
 }
 
 /// Opens `bundle` on `device`.
-pub fn open_bundle(bundle: &Bundle, device: Device, options: &OpenOptions) -> Result<Box<dyn Session>, SessionError> {
-    let mut session = open_nameless(bundle, device, options)?;
+pub fn open_bundle(bundle: &Bundle, device: Device, options: &OpenOptions) -> Result<ModelSession, SessionError> {
+    of_model(bundle, open_nameless(bundle, device, options)?, device)
+}
+
+/// The session with the bundle's names and initial states.
+pub(super) fn of_model(
+    bundle: &Bundle,
+    mut session: Box<dyn Session>,
+    device: Device,
+) -> Result<ModelSession, SessionError> {
     if let Some(plan) = session.execution_plan().filter(|plan| !plan.memory.states.is_empty()) {
         let initial = bundle.initial_states(&plan.memory)?;
         session.set_states(&initial)?;
     }
-    Ok(Box::new(NamedSession::new(
-        session,
-        bundle.index_tensors(device.machine()).clone(),
-        bundle.manifest().signature.counted.clone(),
-    )))
+    let names = bundle.index_tensors(device.machine()).clone();
+    Ok(ModelSession::new(session, names, bundle.manifest().signature.clone()))
+}
+
+/// The host's program of a bundle, for at most so many threads.
+pub(super) fn host_program(bundle: &Bundle, threads: usize) -> Result<HostProgram, SessionError> {
+    let plan = bundle.target(BundleTarget::Host)?.plan;
+    let weights = bundle.packed_weights(&plan.plan.plan().memory)?;
+    Ok(HostProgram::new(&plan.plan, weights, threads)?)
 }
 
 fn open_nameless(bundle: &Bundle, device: Device, options: &OpenOptions) -> Result<Box<dyn Session>, SessionError> {
     match device {
         Device::Reference => Ok(Box::new(ReferenceSession::new(bundle.program()?))),
-        Device::Host => {
-            let plan = bundle.target(BundleTarget::Host)?.plan;
-            let weights = bundle.packed_weights(&plan.plan.plan().memory)?;
-            Ok(Box::new(HostSession::new(&plan.plan, weights, options.threads)?))
-        }
+        Device::Host => Ok(Box::new(HostSession::of_program(Arc::new(host_program(bundle, options.threads)?))?)),
         Device::Emulator | Device::Text => open_kernels(bundle, device, options),
         Device::MachineCode => open_machine_code(bundle, options),
         Device::Cuda(ordinal) => {

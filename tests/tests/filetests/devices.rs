@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use warpweave::graph::{ElementType, Graph, Tensor, TensorType};
 use warpweave::runtime::bundle::Signature;
-use warpweave::runtime::session::{Device, Session};
+use warpweave::runtime::session::{Device, ModelSession, Session};
 use warpweave::{Build, Model, OpenOptions, Source, open};
 use warpweave_tests::gates::compiler;
 
@@ -19,7 +19,7 @@ struct Opened {
 }
 
 /// A session, or why there is none.
-type Attempt = Result<Box<dyn Session>, String>;
+type Attempt = Result<ModelSession, String>;
 
 thread_local! {
     /// What the last command was about: the next is mostly about the same.
@@ -53,7 +53,7 @@ impl Opened {
         let mut results: Vec<(Vec<String>, String)> = Vec::new();
         for (device, session) in &mut self.sessions {
             let result = match session {
-                Ok(session) => on(session.as_mut(), &tensors),
+                Ok(session) => on(session, &tensors),
                 Err(refusal) => refusal.clone(),
             };
             match results.iter_mut().find(|(_, other)| *other == result) {

@@ -9,13 +9,15 @@ use serde_json::Value;
 use super::root;
 
 /// Per crate, the crates that it must and that it may depend on.
-const ARROWS: [(&str, &[&str], &[&str]); 12] = [
+const ARROWS: [(&str, &[&str], &[&str]); 14] = [
     ("warpweave-graph", &[], &[]),
     ("warpweave-frontend", &["warpweave-graph"], &[]),
     ("warpweave-plan", &["warpweave-graph"], &[]),
     ("warpweave-fusion", &["warpweave-plan"], &["warpweave-graph"]),
     ("warpweave-codegen", &["warpweave-plan"], &["warpweave-graph"]),
     ("warpweave-runtime", &["warpweave-codegen", "warpweave-plan"], &["warpweave-fusion", "warpweave-graph"]),
+    ("warpweave-c", &["warpweave-runtime"], &["warpweave-graph"]),
+    ("warpweave-python", &["warpweave-cli", "warpweave-runtime"], &["warpweave-graph"]),
     ("warpweave-models", &[], &["warpweave-frontend", "warpweave-graph"]),
     (
         "warpweave",
@@ -55,10 +57,12 @@ const ARROWS: [(&str, &[&str], &[&str]); 12] = [
 const VOCABULARY: [&str; 4] = ["bytes", "half", "serde", "thiserror"];
 
 /// Where each other package is at home.
-const HOMES: [(&str, &[&str]); 29] = [
+const HOMES: [(&str, &[&str]); 31] = [
     ("blake3", &["warpweave-runtime"]),
     // Views of tensors as slices: where tensors are made, and where the host computes with them.
     ("bytemuck", &["warpweave-graph", "warpweave-runtime"]),
+    // The header of the C interface.
+    ("cbindgen", &["warpweave-c"]),
     ("clap", &["warpweave-cli"]),
     ("criterion", &["warpweave-benches"]),
     ("cudarc", &["warpweave-runtime"]),
@@ -78,6 +82,7 @@ const HOMES: [(&str, &[&str]); 29] = [
     ("postcard", &["warpweave-runtime"]),
     ("proptest", &["warpweave-fusion", "warpweave-tests"]),
     ("prost", &["warpweave-frontend"]),
+    ("pyo3", &["warpweave-python"]),
     ("rayon", &["warpweave-fusion", "warpweave-plan"]),
     ("rlimit", &["warpweave-cli"]),
     ("rustc-hash", &["warpweave-fusion", "warpweave-plan"]),

@@ -4,7 +4,7 @@ use warpweave::frontend::NameFilter;
 use warpweave::graph::text::{Tensors, parse};
 use warpweave::graph::training::{LEARNING_RATE, Loss, Objective, Optimizer, SEED, StepOptions, TARGET};
 use warpweave::graph::{ElementType, Tensor, TensorType};
-use warpweave::runtime::session::Device;
+use warpweave::runtime::session::{Device, Session};
 use warpweave::training::TrainingRequest;
 use warpweave::{Build, Model, OpenOptions, Source, open};
 use warpweave_tests::suite::Suite;

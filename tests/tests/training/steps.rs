@@ -76,7 +76,7 @@ pub fn check(steps: &Steps, device: Device) {
         assert!(plan.only_persistent().is_some(), "{prefix} is one persistent program");
     }
     let tolerance = tolerance(device);
-    let found = first_states(session.as_mut(), &names);
+    let found = first_states(&mut session, &names);
     for number in 1..=steps.compared[1] {
         let outputs = session.run(&inputs).unwrap_or_else(|error| panic!("{prefix} on {device}: {error}"));
         session.advance().expect("the states are there");

@@ -87,6 +87,13 @@ impl InputChoices {
         Ok(ImportOptions { shapes, constants, batch, overridable, ..ImportOptions::default() })
     }
 
+    /// The same for an import that is told something already, which stays where this says nothing.
+    pub fn added_to(&self, told: ImportOptions) -> Result<ImportOptions, CliError> {
+        let ImportOptions { shapes, constants, overridable, .. } = self.import_options(None)?;
+        let shapes = told.shapes.into_iter().chain(shapes).collect();
+        Ok(ImportOptions { shapes, constants, overridable, ..told })
+    }
+
     /// The files of arrays that inputs are fixed to.
     pub fn files(&self) -> Vec<PathBuf> {
         let file = |(_, value): &(String, Value)| match value {

@@ -11,7 +11,7 @@ use warpweave::plan::plan::ExecutionPlan;
 use warpweave::plan::plan::backend::{Backend, BackendChoice, BackendReason, PlanBackend};
 use warpweave::runtime::bundle::{self, BundleError, BundleTarget};
 use warpweave::runtime::nvrtc::Nvrtc;
-use warpweave::runtime::session::{DEFAULT_KERNEL_TARGET, Device, Session};
+use warpweave::runtime::session::{DEFAULT_KERNEL_TARGET, Device, ModelSession, Session};
 use warpweave::runtime::target::{Target, UnknownTarget};
 use warpweave::{Build, DeviceCompiler, Model, OpenOptions, Source, Storage, open};
 
@@ -223,11 +223,11 @@ impl<S: Args> ProgramArguments<S> {
     }
 
     /// A session on the device, its notes said.
-    pub fn open(&self, source: &Source, options: &OpenOptions, output: &Output) -> Result<Box<dyn Session>, CliError> {
+    pub fn open(&self, source: &Source, options: &OpenOptions, output: &Output) -> Result<ModelSession, CliError> {
         self.note_backend(output);
         let session = open(source, self.device, options, &child_compiler)?;
         session.notes().iter().for_each(|note| output.note(note));
-        if let (Some(backend), Some(made)) = (self.backend, self.plan_backend(session.as_ref())) {
+        if let (Some(backend), Some(made)) = (self.backend, self.plan_backend(&session)) {
             backend.note_made(made, output);
         }
         Ok(session)

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use warpweave::runtime::unfinished::{Worker, end_with_parent};
 use warpweave::{DeviceCompileError, DeviceCompiler, InProcess};
 
 use crate::error::{CliError, Passed, file_error};
+use crate::program;
 
 /// Reads text from standard input and writes a cubin to standard output.
 #[derive(Args)]
@@ -75,8 +76,7 @@ impl DeviceCompiler for ChildProcess {
 
     fn compile(&self, source: &str, target: Target, kind: UnitKind) -> Result<Vec<u8>, DeviceCompileError> {
         let failed = |log: String| DeviceCompileError::Process { target, log };
-        let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
-        let mut command = Command::new(program);
+        let mut command = program::command().map_err(|error| failed(error.to_string()))?;
         command.args(["device-compile", &target.to_string(), "--memory", &self.mebibytes.to_string(), "--nvrtc"]);
         command.arg(self.nvrtc.path());
         if let UnitKind::Linked { registers } = kind {

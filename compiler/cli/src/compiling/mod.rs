@@ -10,3 +10,4 @@ pub mod explain_partition;
 pub mod explain_rejected;
 pub mod explain_text;
 pub mod kept_text;
+pub mod refit;

@@ -128,7 +128,7 @@ fn measure_one(
     arguments.soak.check(&source)?;
     let options = arguments.program.options();
     let mut session = arguments.program.open(&source, &options, output)?;
-    let mut caches = cold_caches(arguments, session.as_mut())?;
+    let mut caches = cold_caches(arguments, &mut session)?;
     let mut sets =
         if arrays.is_empty() { random_sets(arguments, &source) } else { vec![inputs::given(arrays, &source, output)?] };
     if let Some(record) = source.training() {
@@ -142,9 +142,9 @@ fn measure_one(
         window: Duration::from_millis(arguments.duration_ms),
         work: if source.training().is_some() { Work::TrainingStep } else { Work::Inference },
     };
-    let measured = measure(session.as_mut(), &sets, &method, caches.as_mut())?;
+    let measured = measure(&mut session, &sets, &method, caches.as_mut())?;
     let clocks = clocks(arguments.program.device);
-    let soak = arguments.soak.run(&source, session.as_mut(), &options, &sets[0])?;
+    let soak = arguments.soak.run(&source, &mut session, &options, &sets[0])?;
     let method = MethodRecord {
         warmup_ms: arguments.warmup_ms,
         warmup_limit_ms: limit,
@@ -154,7 +154,7 @@ fn measure_one(
         input_sets: sets.len(),
         cold_l2: arguments.cold_l2,
     };
-    let mut result = describe(arguments, batch, &source, session.as_ref(), &measured, method)?;
+    let mut result = describe(arguments, batch, &source, &session, &measured, method)?;
     result.soak = soak;
     let rate = result.items_per_second.unwrap_or(result.throughput);
     let given = arguments.program.arch.given()?;

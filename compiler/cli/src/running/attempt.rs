@@ -88,7 +88,7 @@ fn attempt(arguments: &Arguments, io: &Path, output: &Output) -> Result<(&'stati
     let Some(ratio) = bar.slower_than else { return Ok((PASSED, String::new())) };
     let mut other = open(&source, bar.against, &options, &child_compiler)?;
     let seconds = fastest(session.as_mut(), &inputs, bar.fault.as_ref(), &source)?.min(seconds);
-    let baseline = fastest(other.as_mut(), &inputs, None, &source)?;
+    let baseline = fastest(&mut other, &inputs, None, &source)?;
     let message = format!("{:.3} ms, {} takes {:.3} ms", seconds * 1e3, bar.against, baseline * 1e3);
     Ok((if seconds > ratio * baseline { SLOW } else { PASSED }, message))
 }
@@ -100,7 +100,7 @@ fn open_with(
     fault: Option<&Fault>,
 ) -> Result<Box<dyn Session>, CliError> {
     match fault {
-        None => Ok(open(source, device, options, &child_compiler)?),
+        None => Ok(Box::new(open(source, device, options, &child_compiler)?)),
         Some(fault) => Ok(fault.open(source, device, options, &child_compiler)?),
     }
 }

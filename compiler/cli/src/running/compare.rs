@@ -8,6 +8,7 @@ use warpweave::graph::Tensor;
 use warpweave::graph::legible::legible;
 use warpweave::plan::plan::ExecutionPlan;
 use warpweave::runtime::json::json;
+use warpweave::runtime::session::Session;
 
 use super::bisect;
 use super::compare_case::{Case, Failure, is_failure};
@@ -80,7 +81,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let (mut units, mut backend) = (None, None);
     let ran = arguments.program.open(&source, &options, output).and_then(|mut session| {
         units = session.execution_plan().map(ExecutionPlan::units);
-        backend = arguments.program.plan_backend(session.as_ref()).map(|backend| backend.to_string());
+        backend = arguments.program.plan_backend(&session).map(|backend| backend.to_string());
         Ok(session.run(&inputs)?)
     });
     let found = match (ran, &case) {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,7 @@ use crate::arguments::program::{ProgramArguments, load_model};
 use crate::error::{CliError, Passed, file_error};
 use crate::output::Output;
 use crate::output_paths;
+use crate::program;
 use warpweave::frontend::ImportOptions;
 
 /// Arguments of `reduce`.
@@ -181,9 +182,8 @@ impl Attempts<'_> {
     }
 
     fn run(&self) -> Result<Ended, CliError> {
-        let program = std::env::current_exe().map_err(file_error("find", Path::new("warpweave")))?;
-        let failed = || file_error("run", &program);
-        let mut command = Command::new(&program);
+        let failed = || file_error("run", Path::new("warpweave"));
+        let mut command = program::command().map_err(failed())?;
         command.arg("reduce-attempt").arg(self.folder.join(PROGRAM)).arg("--io").arg(self.folder.join(ARRAYS));
         command.args(self.options()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut worker = Worker::spawn(&mut command).map_err(failed())?;

@@ -10,6 +10,7 @@ use warpweave::graph::legible::legible;
 use warpweave::graph::{Tensor, TensorType, npy};
 use warpweave::runtime::bundle::{Port, Signature};
 use warpweave::runtime::json::json;
+use warpweave::runtime::session::Session;
 use warpweave::{MOST_RANDOM_BYTES, Source, random_inputs};
 
 use crate::arguments::arrays::{self, ArrayArgument, Arrays};
@@ -87,7 +88,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     let _ = writeln!(text, "{}: {:.3} ms", arguments.program.device, seconds * 1e3);
     let device = arguments.program.device.to_string();
-    let backend = arguments.program.plan_backend(session.as_ref()).map(|backend| backend.to_string());
+    let backend = arguments.program.plan_backend(&session).map(|backend| backend.to_string());
     let value = json!({"device": device, "backend": backend, "seconds": seconds, "outputs": records});
     output.result("run", &value, &text);
     Ok(passed)

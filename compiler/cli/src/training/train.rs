@@ -12,7 +12,7 @@ use warpweave::graph::{Tensor, legible::legible};
 use warpweave::runtime::bundle::{Bundle, Signature, TrainingRecord};
 use warpweave::runtime::checkpoint::Checkpoint;
 use warpweave::runtime::json::json;
-use warpweave::runtime::session::{Device, Session, open_bundle};
+use warpweave::runtime::session::{Device, ModelSession, Session, open_bundle};
 use warpweave::training::samples;
 use warpweave::{ModelError, OpenError, OpenOptions, Source};
 
@@ -136,7 +136,7 @@ fn check_outputs(arguments: &Arguments, record: &TrainingRecord) -> Result<(), C
 struct Training<'b> {
     bundle: &'b Bundle,
     record: &'b TrainingRecord,
-    session: Box<dyn Session>,
+    session: ModelSession,
     /// Steps that were taken before this run.
     before: u64,
 }

@@ -18,9 +18,9 @@ mod state;
 
 pub use fault::Fault;
 
-use std::cell::{RefCell, RefMut};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::calls::{
     CodeImage, Dependency, DriverCalls, EventHandle, ExecutableHandle, FunctionHandle, GraphHandle, KernelLaunch,
@@ -42,10 +42,10 @@ const VERSION: (u32, u32) = (13, 0);
 /// Bytes of its memory, all of them free.
 const MEMORY_BYTES: u64 = 8 << 30;
 
-/// The driver. It belongs to the thread that made it.
+/// The driver.
 pub(super) struct StandIn {
     fault: Option<Fault>,
-    state: RefCell<State>,
+    state: Mutex<State>,
 }
 
 /// The stand-in that `text` asks for, such as `stand-in` or `stand-in:hang`; `None` if it names another driver or an unknown
@@ -69,19 +69,23 @@ pub(super) fn known() -> String {
 impl StandIn {
     /// With a fault, and the file in which launches are counted across processes.
     pub(super) fn new(fault: Option<Fault>, launches: Option<PathBuf>) -> Self {
-        Self { fault, state: RefCell::new(State::new(fault, launches)) }
+        Self { fault, state: Mutex::new(State::new(fault, launches)) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The state, unless the device is lost.
-    fn working(&self, call: &'static str) -> Result<RefMut<'_, State>, CudaError> {
-        let state = self.state.borrow_mut();
+    fn working(&self, call: &'static str) -> Result<MutexGuard<'_, State>, CudaError> {
+        let state = self.state();
         if state.is_lost() { Err(failure(call, "CUDA_ERROR_LAUNCH_FAILED: the device is lost")) } else { Ok(state) }
     }
 }
 
 impl DriverCalls for StandIn {
     fn initialise(&self) -> Result<((u32, u32), u32), CudaError> {
-        Ok((VERSION, u32::from(!self.state.borrow().is_lost())))
+        Ok((VERSION, u32::from(!self.state().is_lost())))
     }
 
     fn device(&self, ordinal: u32) -> Result<DeviceInfo, CudaError> {
@@ -108,6 +112,10 @@ impl DriverCalls for StandIn {
         self.working("cuDevicePrimaryCtxRetain").map(drop)
     }
 
+    fn enter_context(&self, _: u32) -> Result<(), CudaError> {
+        Ok(())
+    }
+
     fn release_context(&self, _: u32) {}
 
     fn free_bytes(&self) -> Result<u64, CudaError> {
@@ -120,7 +128,7 @@ impl DriverCalls for StandIn {
     }
 
     unsafe fn unload_module(&self, module: ModuleHandle) {
-        self.state.borrow_mut().modules.unload(module);
+        self.state().modules.unload(module);
     }
 
     unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle, CudaError> {
@@ -148,7 +156,7 @@ impl DriverCalls for StandIn {
     }
 
     unsafe fn free(&self, address: u64) {
-        self.state.borrow_mut().memory.free(address);
+        self.state().memory.free(address);
     }
 
     unsafe fn fill(&self, address: u64, byte: u8, bytes: usize) -> Result<(), CudaError> {
@@ -181,7 +189,7 @@ impl DriverCalls for StandIn {
     }
 
     unsafe fn destroy_event(&self, event: EventHandle) {
-        self.state.borrow_mut().destroy_event(event);
+        self.state().destroy_event(event);
     }
 
     unsafe fn record(&self, event: EventHandle, _: StreamHandle) -> Result<(), CudaError> {
@@ -206,7 +214,7 @@ impl DriverCalls for StandIn {
     }
 
     unsafe fn destroy_graph(&self, graph: GraphHandle) {
-        self.state.borrow_mut().graphs.destroy(graph);
+        self.state().graphs.destroy(graph);
     }
 
     unsafe fn add_launch(&self, graph: GraphHandle, launch: &KernelLaunch<'_>) -> Result<NodeHandle, CudaError> {
@@ -232,7 +240,7 @@ impl DriverCalls for StandIn {
     }
 
     unsafe fn destroy_executable(&self, graph: ExecutableHandle) {
-        self.state.borrow_mut().graphs.destroy_executable(graph);
+        self.state().graphs.destroy_executable(graph);
     }
 
     unsafe fn launch_graph(&self, graph: ExecutableHandle, _: StreamHandle) -> Result<(), CudaError> {

@@ -1,6 +1,6 @@
 //! Loaded code: kernels for the emulator, and what its cubin says of registers.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use warpweave_codegen::kernel_ir::Program;
 
@@ -30,7 +30,7 @@ pub(super) struct Modules {
 
 struct Module {
     /// `None` for code of probes.
-    program: Option<Rc<Program>>,
+    program: Option<Arc<Program>>,
     cubin: CubinInfo,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Function {
 impl Modules {
     pub(super) fn load(&mut self, image: CodeImage<'_>) -> Result<ModuleHandle, CudaError> {
         const CALL: &str = "cuModuleLoadData";
-        let decode = |(target, bytes)| kernel_ir::decode(target, bytes).map(Rc::new);
+        let decode = |(target, bytes)| kernel_ir::decode(target, bytes).map(Arc::new);
         let program = image.kernel_ir.map(decode).transpose().map_err(|error| refusal(CALL, error.to_string()))?;
         let cubin = CubinInfo::read(image.cubin).map_err(|error| refusal(CALL, error.to_string()))?;
         self.modules.push(Some(Module { program, cubin }));
@@ -79,7 +79,7 @@ impl Modules {
     }
 
     /// The kernels of a module; `None` for code of probes.
-    pub(super) fn program(&self, module: usize) -> Option<Rc<Program>> {
+    pub(super) fn program(&self, module: usize) -> Option<Arc<Program>> {
         self.modules.get(module)?.as_ref()?.program.clone()
     }
 

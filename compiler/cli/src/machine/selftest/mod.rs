@@ -124,16 +124,16 @@ fn run_source(device: Device, case: &Case, choice: BackendChoice) -> Result<Stri
     agree(&first, &case.expected)?;
     let mut checks = "outputs agree".to_owned();
     if case.stress {
-        repeat(session.as_mut(), case, &first, "repeated")?;
+        repeat(&mut session, case, &first, "repeated")?;
         checks.push_str(", repeated launches agree");
         for epoch in EPOCHS_BEFORE_A_WRAP {
             if session.start_at(epoch).map_err(|error| error.to_string())? {
-                repeat(session.as_mut(), case, &first, "across the wrap of launch numbers")?;
+                repeat(&mut session, case, &first, "across the wrap of launch numbers")?;
                 checks.push_str(&format!(", from launch {epoch} too"));
             }
         }
         if matches!(device, Device::Cuda(_)) {
-            relaunch_after_abort(session.as_mut(), case, &first, options.wait_limit)?;
+            relaunch_after_abort(&mut session, case, &first, options.wait_limit)?;
             checks.push_str(", also after an abort");
         }
     }

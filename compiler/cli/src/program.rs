@@ -1,0 +1,27 @@
+//! The program that runs the commands, for what it does in processes of its own.
+
+use std::ffi::OsString;
+use std::io;
+use std::process::Command;
+use std::sync::OnceLock;
+
+static RUN_BY: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Says by which command line this program is started, where that is not the executable of this process: a library in the process
+/// of an interpreter, say. Only the first call counts.
+pub fn run_by(command_line: Vec<OsString>) {
+    // What was said first stays.
+    let _ = RUN_BY.set(command_line);
+}
+
+/// A command that starts this program.
+pub(crate) fn command() -> io::Result<Command> {
+    match RUN_BY.get().and_then(|words| words.split_first()) {
+        Some((program, arguments)) => {
+            let mut command = Command::new(program);
+            command.args(arguments);
+            Ok(command)
+        }
+        None => Ok(Command::new(std::env::current_exe()?)),
+    }
+}

@@ -1,0 +1,142 @@
+//! Handles: names of what the library keeps for its caller, none of which is an address.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::bundle::OpenedBundle;
+use crate::error::{Failure, Reported};
+use crate::session::SharedSession;
+use warpweave_runtime::host::ThreadPool;
+
+/// Names an opened bundle.
+pub struct BundleHandle {
+    _nowhere: (),
+}
+
+/// Names a session.
+pub struct SessionHandle {
+    _nowhere: (),
+}
+
+/// Names a pool of threads.
+pub struct PoolHandle {
+    _nowhere: (),
+}
+
+/// Names an error.
+pub struct ErrorHandle {
+    _nowhere: (),
+}
+
+/// What handles name.
+static TABLE: RwLock<Table> = RwLock::new(Table { slots: Vec::new(), free: Vec::new() });
+
+/// Bits of a handle that hold the number of its slot. Those above hold the slot's generation.
+const SLOT_BITS: u32 = 20;
+
+struct Table {
+    slots: Vec<Slot>,
+    /// Slots that hold nothing.
+    free: Vec<usize>,
+}
+
+struct Slot {
+    /// How often the slot was filled; never 0, so that no handle is null.
+    generation: usize,
+    value: Option<Value>,
+}
+
+/// What a handle names.
+pub(crate) enum Value {
+    Bundle(Arc<OpenedBundle>),
+    Session(Arc<SharedSession>),
+    Pool(Arc<ThreadPool>),
+    Error(Arc<Reported>),
+}
+
+/// What one kind of handle names.
+pub(crate) trait Named: Sized {
+    /// The handle's type.
+    type Handle;
+    /// What messages call it.
+    const WHAT: &'static str;
+
+    fn wrap(shared: Arc<Self>) -> Value;
+    fn unwrap(value: &Value) -> Option<&Arc<Self>>;
+}
+
+macro_rules! named {
+    ($($ty:ty, $handle:ident, $variant:ident, $what:literal;)*) => {$(
+        impl Named for $ty {
+            type Handle = $handle;
+            const WHAT: &'static str = $what;
+
+            fn wrap(shared: Arc<Self>) -> Value {
+                Value::$variant(shared)
+            }
+
+            fn unwrap(value: &Value) -> Option<&Arc<Self>> {
+                match value {
+                    Value::$variant(shared) => Some(shared),
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+
+named! {
+    OpenedBundle, BundleHandle, Bundle, "bundle";
+    SharedSession, SessionHandle, Session, "session";
+    ThreadPool, PoolHandle, Pool, "pool";
+    Reported, ErrorHandle, Error, "error";
+}
+
+impl Table {
+    fn insert(&mut self, value: Value) -> Option<usize> {
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None if self.slots.len() < 1 << SLOT_BITS => {
+                self.slots.push(Slot { generation: 0, value: None });
+                self.slots.len() - 1
+            }
+            None => return None,
+        };
+        let most = usize::MAX >> SLOT_BITS;
+        let Slot { generation, value: place } = &mut self.slots[slot];
+        *generation = if *generation < most { *generation + 1 } else { 1 };
+        *place = Some(value);
+        Some(*generation << SLOT_BITS | slot)
+    }
+
+    fn slot(&self, handle: usize) -> Option<usize> {
+        let slot = handle & ((1 << SLOT_BITS) - 1);
+        let is_current = self.slots.get(slot).is_some_and(|known| known.generation == handle >> SLOT_BITS);
+        is_current.then_some(slot)
+    }
+}
+
+/// A handle of this value; null if there are too many.
+pub(crate) fn insert<T: Named>(value: Arc<T>) -> *mut T::Handle {
+    let handle = TABLE.write().unwrap_or_else(PoisonError::into_inner).insert(T::wrap(value));
+    std::ptr::without_provenance_mut(handle.unwrap_or(0))
+}
+
+/// What a handle names.
+pub(crate) fn get<T: Named>(handle: *const T::Handle) -> Result<Arc<T>, Failure> {
+    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+    let value = table.slot(handle.addr()).and_then(|slot| table.slots[slot].value.as_ref());
+    let known = value.and_then(T::unwrap).map(Arc::clone);
+    known.ok_or_else(|| Failure::handle(T::WHAT, handle.is_null()))
+}
+
+/// Takes what a handle names out of the table; from now on it names nothing.
+pub(crate) fn remove<T: Named>(handle: *mut T::Handle) -> Result<Arc<T>, Failure> {
+    let known = get::<T>(handle)?;
+    let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+    // Another thread may have been faster.
+    let slot = table.slot(handle.addr()).ok_or_else(|| Failure::handle(T::WHAT, false))?;
+    let value = table.slots[slot].value.take();
+    table.free.push(slot);
+    drop(table);
+    value.map(|_| known).ok_or_else(|| Failure::handle(T::WHAT, false))
+}
