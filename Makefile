@@ -115,6 +115,7 @@ others:
 	$(call suite,compare-fp16) sh scripts/compare_models.sh $(WARPWEAVE) --precision fp16
 	$(call suite,compare-bf16) sh scripts/compare_models.sh $(WARPWEAVE) --precision bf16
 	$(call suite,zoo-fp16) python3 scripts/zoo.py --warpweave $(WARPWEAVE) --precision fp16
+	$(call suite,half-bars) python3 scripts/half_bars.py --warpweave $(WARPWEAVE)
 	$(call suite,one-of-each) python3 scripts/add_one_of_each.py --test
 
 demo:

@@ -17,6 +17,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
 
 
+# The parts of which a figure is beyond its bar. They are written, and the run fails.
+BEYOND = []
+
+
 def run(*command):
     return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True, cwd=ROOT).stdout
 
@@ -89,13 +93,23 @@ def prices(warpweave):
 
 
 def half(warpweave):
+    judged = subprocess.run([sys.executable, "scripts/half_bars.py", "--warpweave", warpweave], capture_output=True, text=True, cwd=ROOT)
+    if judged.returncode not in (0, 1) or judged.stderr:
+        raise SystemExit(f"scripts/half_bars.py: {judged.stderr}")
+    if judged.returncode:
+        BEYOND.append("half")
+
     def compared(*options):
         return table(run(sys.executable, "scripts/compare_prices.py", "--warpweave", warpweave, "--precision", "fp16", *options))
 
     return (
-        "The benchmark models in FP16 (`--precision fp16`): what the search takes an rTask of each kernel to cost, and what a model of its "
-        "machine code takes it to, for an H200. Columns are those of [prices](prices.md). Nothing here was measured.", [
-            *compared(), "", "Kernels that the search rejected, drawn by a seed:", "", *compared("--rejected", "100", "--seed", "19")])
+        "The benchmark models in FP16 (`--precision fp16`), compiled for an H200. Nothing here was measured. First the text of kernels "
+        "that multiply matrices on tensor cores (HMMA), what share of multiply-adds they do, and what is stored in 16 bits: "
+        "`scripts/half_bars.py` says what the columns are, and names what is beyond its bars.", [
+            *judged.stdout.splitlines(),
+            "", "What the search takes an rTask of each kernel to cost, and what a model of its machine code takes it to; columns are those "
+            "of [prices](prices.md):", "", *compared(),
+            "", "Kernels that the search rejected, drawn by a seed:", "", *compared("--rejected", "100", "--seed", "19")])
 
 
 PARTS = {"fusion": fusion, "half": half, "models": models, "prices": prices, "schedules": schedules, "zoo": zoo}
@@ -115,6 +129,8 @@ def main():
         head = [f"# Results: {part}", "", f"<!-- Written by `python3 scripts/results.py {part}` at {commit()}; not by hand. -->", "", about, ""]
         (RESULTS / f"{part}.md").write_text("\n".join([*head, *lines]) + "\n")
         print(f"docs/results/{part}.md: {len(lines)} lines")
+    if BEYOND:
+        sys.exit(f"beyond a bar: {', '.join(BEYOND)}")
 
 
 if __name__ == "__main__":
