@@ -83,7 +83,7 @@ suites:
 	$(call suite,conformance,720) $(CARGO) test $(TESTED) --test conformance
 	$(call suite,emulator,1080) $(CARGO) test $(TESTED) --test plans --test lowering
 	$(call suite,models,540) $(CARGO) test $(TESTED) --test models
-	$(call suite,machine-code,480) $(CARGO) test $(TESTED) --test machine_code
+	$(call suite,machine-code,480) $(CARGO) test $(TESTED) --test machine_code --test simulator
 	$(call suite,training,840) $(CARGO) test $(TESTED) --test training
 	python3 scripts/replay.py --self-test >/dev/null
 	@sh scripts/fetch_onnxruntime.sh

@@ -3,7 +3,8 @@
 A line a model and back end: of kernels with products of matrices (HMMA) the bytes of text and the registers; the share of
 multiply-adds of contractions and attention that tensor cores do; what is excepted from that share, products of a single row or
 column and groups of fewer than 8 channels; the share of weights and activations that is stored in 16 bits; conversions from half
-to single inside a loop with a product of matrices. Below stand the median of those kernels' text and the text of a layer that is
+to single inside a loop with a product of matrices, and those of them in loops without an inner one that has products. Partial sums of
+divided reductions stay in singles; one column has the share with them. Below stand the median of those kernels' text and the text of a layer that is
 repeated. Every figure beyond its bar is named, and fails the run, as does a model without figures. Needs NVRTC, nvdisasm and Python
 3 alone; each model is deleted after its turn.
 
@@ -31,7 +32,7 @@ LEAST_HALF = 0.90
 # A model of equal layers, what the names of the nodes of one of them in the middle begin with, and the bytes of its kernels.
 REPEATED = ("bert_base_128", "layer5.", 96 * KILOBYTE)
 HEAD = ["model", "back end", "kernels", "with HMMA", "text KB", "largest", "registers", "on tensor cores", "excepted", "16 bits",
-        "of weights", "of activations", "conversions"]
+        "of weights", "of activations", "with partial sums", "conversions", "in inner loops"]
 
 
 class Failure(Exception):
@@ -87,11 +88,14 @@ def judged(kernels, stored):
     half, whole = (weights[which] + activations[which] for which in ("half_bytes", "bytes"))
     if half < LEAST_HALF * whole:
         wrong.append(f"{percent(half, whole)} of weights and activations in 16 bits, the bar is {100 * LEAST_HALF:.0f} %")
+    parts = stored["partial_sums"]
     texts = [kernel["text_bytes"] for kernel in matrix]
     cells = [len(kernels), len(matrix), kilobytes(statistics.median(texts)) if texts else "–", kilobytes(max(texts, default=0)),
              max((kernel["own_registers"] for kernel in matrix), default="–"), percent(tensor, bound), percent(excepted, every),
              percent(half, whole), percent(weights["half_bytes"], weights["bytes"]),
-             percent(activations["half_bytes"], activations["bytes"]), total(matrix, "conversions_in_matrix_loops")]
+             percent(activations["half_bytes"], activations["bytes"]),
+             percent(half + parts["half_bytes"], whole + parts["bytes"]), total(matrix, "conversions_in_matrix_loops"),
+             total(matrix, "conversions_in_inner_matrix_loops")]
     return cells, wrong, texts
 
 

@@ -2,8 +2,9 @@
 
     python3 scripts/results.py [PART ...] [--warpweave target/release/warpweave]
 
-Parts: models (the files of tests/models), fusion, prices, half and schedules (predictions for the benchmark models at full size), zoo
-(their compilation within bars). Without a part all are written. Needs Python 3, and for zoo 12 GB of disk.
+Parts: models (the files of tests/models), fusion, prices, half_prices and schedules (predictions for the benchmark models at full size),
+half (their code and storage in FP16 within bars), zoo (their compilation within bars). Without a part all are written. A part with a
+figure beyond its bar is written, and the run fails. Needs Python 3, and for zoo 12 GB of disk.
 """
 
 import argparse
@@ -95,24 +96,26 @@ def prices(warpweave):
 def half(warpweave):
     judged = subprocess.run([sys.executable, "scripts/half_bars.py", "--warpweave", warpweave], capture_output=True, text=True, cwd=ROOT)
     if judged.returncode not in (0, 1) or judged.stderr:
-        raise SystemExit(f"scripts/half_bars.py: {judged.stderr}")
+        sys.exit(f"scripts/half_bars.py: {judged.stderr}")
     if judged.returncode:
         BEYOND.append("half")
+    return (
+        "The benchmark models in FP16 (`--precision fp16`), compiled for an H200 as a persistent program and as a CUDA graph: the text of "
+        "kernels that multiply matrices on tensor cores (HMMA), what share of multiply-adds they do, and what is stored in 16 bits. "
+        "`scripts/half_bars.py` says what the columns are. Nothing here was measured.", judged.stdout.splitlines())
 
+
+def half_prices(warpweave):
     def compared(*options):
         return table(run(sys.executable, "scripts/compare_prices.py", "--warpweave", warpweave, "--precision", "fp16", *options))
 
     return (
-        "The benchmark models in FP16 (`--precision fp16`), compiled for an H200. Nothing here was measured. First the text of kernels "
-        "that multiply matrices on tensor cores (HMMA), what share of multiply-adds they do, and what is stored in 16 bits: "
-        "`scripts/half_bars.py` says what the columns are, and names what is beyond its bars.", [
-            *judged.stdout.splitlines(),
-            "", "What the search takes an rTask of each kernel to cost, and what a model of its machine code takes it to; columns are those "
-            "of [prices](prices.md):", "", *compared(),
-            "", "Kernels that the search rejected, drawn by a seed:", "", *compared("--rejected", "100", "--seed", "19")])
+        "The benchmark models in FP16 (`--precision fp16`): what the search takes an rTask of each kernel to cost, and what a model of its "
+        "machine code takes it to, for an H200. Columns are those of [prices](prices.md). Nothing here was measured.", [
+            *compared(), "", "Kernels that the search rejected, drawn by a seed:", "", *compared("--rejected", "100", "--seed", "19")])
 
 
-PARTS = {"fusion": fusion, "half": half, "models": models, "prices": prices, "schedules": schedules, "zoo": zoo}
+PARTS = {"fusion": fusion, "half": half, "half_prices": half_prices, "models": models, "prices": prices, "schedules": schedules, "zoo": zoo}
 
 
 def main():

@@ -16,6 +16,8 @@ pub struct KernelText {
     /// Conversions from binary16 to singles that stand in a loop with a product of matrices. Those from bfloat16 are shifts, and
     /// are not told from others.
     pub conversions_in_products: usize,
+    /// Those of them that stand in a loop with a product of matrices and without an inner loop that has one.
+    pub conversions_beside_products: usize,
 }
 
 impl KernelText {
@@ -29,13 +31,24 @@ impl KernelText {
         };
         let loops: Vec<RangeInclusive<usize>> = places.clone().filter_map(back).collect();
         let products: Vec<_> = loops.into_iter().filter(|own| own.clone().any(|place| is_product(&place))).collect();
-        let is_within = |place: &usize| products.iter().any(|own| own.contains(place));
+        let has_inner = |own: &RangeInclusive<usize>| products.iter().any(|inner| is_inside(inner, own));
+        let innermost: Vec<_> = products.iter().filter(|own| !has_inner(own)).cloned().collect();
+        let conversions = |loops: &[RangeInclusive<usize>]| {
+            let is_within = |place: &usize| loops.iter().any(|own| own.contains(place));
+            places.clone().filter(|place| widens(&code.code[*place]) && is_within(place)).count()
+        };
         Self {
             bytes: places.len() as u64 * INSTRUCTION_BYTES,
             matrix_products: places.clone().filter(is_product).count(),
-            conversions_in_products: places.filter(|place| widens(&code.code[*place]) && is_within(place)).count(),
+            conversions_in_products: conversions(&products),
+            conversions_beside_products: conversions(&innermost),
         }
     }
+}
+
+/// Whether a loop is a part of another one.
+fn is_inside(inner: &RangeInclusive<usize>, outer: &RangeInclusive<usize>) -> bool {
+    inner != outer && outer.contains(inner.start()) && outer.contains(inner.end())
 }
 
 /// Whether an instruction makes a single of a half.
@@ -69,9 +82,12 @@ mod tests {
     fn conversions_count_in_loops_with_products_alone() {
         let (jump, end) = ("@P0 BRA `(.L_0)", "EXIT");
         let inside = text_of(&[".L_0:", PRODUCT, WIDENING, WIDENING, jump, end]);
-        assert_eq!(inside, KernelText { bytes: 80, matrix_products: 1, conversions_in_products: 2 });
+        assert_eq!(
+            inside,
+            KernelText { bytes: 80, matrix_products: 1, conversions_in_products: 2, conversions_beside_products: 2 }
+        );
         let behind = text_of(&[".L_0:", PRODUCT, jump, WIDENING, end]);
-        assert_eq!(behind, KernelText { bytes: 64, matrix_products: 1, conversions_in_products: 0 });
+        assert_eq!(behind, KernelText { bytes: 64, matrix_products: 1, ..KernelText::default() });
         let elsewhere = text_of(&[PRODUCT, ".L_0:", WIDENING, jump, end]);
         assert_eq!(elsewhere.conversions_in_products, 0, "the loop has no product");
     }
@@ -79,7 +95,9 @@ mod tests {
     #[test]
     fn a_loop_holds_the_loops_within() {
         let nested = [".L_0:", WIDENING, ".L_1:", PRODUCT, "@P0 BRA `(.L_1)", "@P1 BRA `(.L_0)", "EXIT"];
-        assert_eq!(text_of(&nested).conversions_in_products, 1, "the outer loop has the product, too");
+        let found = text_of(&nested);
+        assert_eq!(found.conversions_in_products, 1, "the outer loop has the product, too");
+        assert_eq!(found.conversions_beside_products, 0, "the inner loop has no conversion");
     }
 
     #[test]

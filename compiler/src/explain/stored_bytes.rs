@@ -2,6 +2,7 @@
 
 use std::ops::AddAssign;
 
+use warpweave_graph::arena::Id;
 use warpweave_plan::plan::{BufferSpace, MemoryPlan, PlannedTensor};
 
 /// Bytes of floating point.
@@ -20,6 +21,8 @@ pub struct StoredBytes {
     pub weights: FloatBytes,
     /// What kernels write and others read. Inputs, outputs and states, whose types a caller sees, are not among them.
     pub activations: FloatBytes,
+    /// What only a plan has: sums of parts of a reduction, and copies of states.
+    pub partial_sums: FloatBytes,
 }
 
 impl FloatBytes {
@@ -39,8 +42,8 @@ impl AddAssign for FloatBytes {
 }
 
 impl StoredBytes {
-    /// Those of the tensors of a plan.
-    pub fn of(memory: &MemoryPlan) -> Self {
+    /// Those of the tensors of a plan, of which the first `tensors` are the program's.
+    pub fn of(memory: &MemoryPlan, tensors: usize) -> Self {
         let mut stored = Self::default();
         memory.constants.iter().for_each(|tensor| stored.weights += FloatBytes::of(&memory.tensors[*tensor]));
         let states = memory.states.iter().flat_map(|state| [state.tensor, state.next]);
@@ -48,7 +51,8 @@ impl StoredBytes {
         let in_arena = |tensor: &PlannedTensor| tensor.buffer.is_some_and(|own| own.space == BufferSpace::Arena);
         for (id, tensor) in memory.tensors.iter().filter(|(_, tensor)| in_arena(tensor)) {
             if tensor.layout.root == id && !seen.contains(&id) {
-                stored.activations += FloatBytes::of(tensor);
+                let kind = if id.index() < tensors { &mut stored.activations } else { &mut stored.partial_sums };
+                *kind += FloatBytes::of(tensor);
             }
         }
         stored
@@ -57,7 +61,6 @@ impl StoredBytes {
 
 #[cfg(test)]
 mod tests {
-    use warpweave_graph::arena::Id;
     use warpweave_graph::program::TensorId;
     use warpweave_graph::program::layout::Layout;
     use warpweave_graph::types::{ElementType, TensorType};
@@ -85,8 +88,10 @@ mod tests {
         push(&mut memory, ElementType::F16, BufferSpace::Arena, EdgeKind::Tagged);
         let inner = push(&mut memory, ElementType::F16, BufferSpace::Arena, EdgeKind::Counter);
         memory.tensors[inner].layout.root = input;
-        let stored = StoredBytes::of(&memory);
+        push(&mut memory, ElementType::F32, BufferSpace::Arena, EdgeKind::Counter);
+        let stored = StoredBytes::of(&memory, memory.tensors.len() - 1);
         assert_eq!(stored.weights, FloatBytes { all: 60, half: 20 });
         assert_eq!(stored.activations, FloatBytes { all: 100, half: 20 });
+        assert_eq!(stored.partial_sums, FloatBytes { all: 40, half: 0 });
     }
 }

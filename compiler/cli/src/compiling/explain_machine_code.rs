@@ -7,7 +7,7 @@ use warpweave::codegen::print::ENTRY_NAME;
 use warpweave::explain::code_fetches::{CODE_CACHE_BYTES, CodeFetches};
 use warpweave::explain::machine_code::{KernelPrice, PricedCode, price_kernels};
 use warpweave::explain::stored_bytes::{FloatBytes, StoredBytes};
-use warpweave::graph::program::Names;
+use warpweave::graph::TensorProgram;
 use warpweave::plan::plan::ROperator;
 use warpweave::plan::tables::node_name;
 use warpweave::plan::template::text::names;
@@ -39,8 +39,8 @@ pub fn execute(name: &str, build: &Build, kernel: Option<&str>, output: &Output)
     let compiled = part.code.as_ref().ok_or(BuildError::NoCompiler(TARGET))?;
     let priced = price_kernels(&part.plan, compiled, &build.prices(TARGET))?;
     let Some(wanted) = kernel else {
-        let names = &build.model.program.names;
-        explained_by(build, kernels_value(name, (&part, names), &priced), kernels(name, &part, &priced), output);
+        let program = &build.prepared().program;
+        explained_by(build, kernels_value(name, (&part, program), &priced), kernels(name, &part, &priced), output);
         return Ok(true);
     };
     let found = priced.kernels.iter().find(|kernel| format!("k{}", kernel.kernel) == wanted);
@@ -166,11 +166,11 @@ fn mix(price: &TaskPrice) -> String {
     price.mix.iter().take(LISTED).map(part).collect::<Vec<_>>().join(", ")
 }
 
-fn kernels_value(name: &str, (part, names): (&TargetPart, &Names), priced: &PricedCode) -> Value {
+fn kernels_value(name: &str, (part, program): (&TargetPart, &TensorProgram), priced: &PricedCode) -> Value {
     let operators = part.plan.plan.plan().operators();
     let figures = |kernel: &KernelPrice| {
         let mut value = kernel_figures(part, priced, kernel);
-        let nodes = kernel.operators.iter().map(|operator| names.label(&operators[*operator].origins));
+        let nodes = kernel.operators.iter().map(|operator| program.names.label(&operators[*operator].origins));
         value["operator_nodes"] = json!(nodes.collect::<Vec<String>>());
         value
     };
@@ -192,7 +192,7 @@ fn kernels_value(name: &str, (part, names): (&TargetPart, &Names), priced: &Pric
         "search_makespan_microseconds": priced.searched,
         "code_makespan_microseconds": priced.priced,
         "code": fetched_value(&priced.fetches),
-        "stored": stored_value(&StoredBytes::of(&part.plan.plan.plan().memory)),
+        "stored": stored_value(&StoredBytes::of(&part.plan.plan.plan().memory, program.tensors.len())),
         "templates": templates,
         "kernels": kernels,
     })
@@ -200,7 +200,7 @@ fn kernels_value(name: &str, (part, names): (&TargetPart, &Names), priced: &Pric
 
 fn stored_value(stored: &StoredBytes) -> Value {
     let value = |bytes: FloatBytes| json!({ "bytes": bytes.all, "half_bytes": bytes.half });
-    json!({ "weights": value(stored.weights), "activations": value(stored.activations) })
+    json!({ "weights": value(stored.weights), "activations": value(stored.activations), "partial_sums": value(stored.partial_sums) })
 }
 
 fn kernel_figures(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) -> Value {
@@ -222,6 +222,7 @@ fn kernel_figures(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) 
         "text_bytes": kernel.text.bytes,
         "matrix_instructions": kernel.text.matrix_products,
         "conversions_in_matrix_loops": kernel.text.conversions_in_products,
+        "conversions_in_inner_matrix_loops": kernel.text.conversions_beside_products,
         "multiply_adds": kernel.products.all,
         "tensor_multiply_adds": kernel.products.on_tensor_cores,
         "excepted_multiply_adds": kernel.products.excepted,
