@@ -1,4 +1,4 @@
-//! Plans and hand-written programs for what was measured on a GPU: what is predicted of them against the measurements.
+//! What is predicted of plans for what hand-written programs were measured at.
 
 mod products;
 
