@@ -4,9 +4,9 @@ A line a model and back end: of kernels with products of matrices (HMMA) the byt
 multiply-adds of contractions and attention that tensor cores do; what is excepted from that share, products of a single row or
 column and groups of fewer than 8 channels; the share of weights and activations that is stored in 16 bits; conversions from half
 to single inside a loop with a product of matrices, and those of them in loops without an inner one that has products. Partial sums of
-divided reductions stay in singles; one column has the share with them. Below stand the median of those kernels' text and the text of a layer that is
-repeated. Every figure beyond its bar is named, and fails the run, as does a model without figures. Needs NVRTC, nvdisasm and Python
-3 alone; each model is deleted after its turn.
+divided reductions stay in singles; one column has the share with them. Below stand the median of those kernels' text and the text
+of a layer that is repeated. Every figure beyond its bar is named, and fails the run, as does a model without figures. Needs NVRTC,
+nvdisasm and Python 3 alone; each model is deleted after its turn.
 
     python3 scripts/half_bars.py --warpweave target/release/warpweave [MODEL ...]
 """

@@ -8,6 +8,7 @@ use warpweave_fusion::cost::gpu::GpuPrices;
 use warpweave_fusion::schedule::simulation::plan::simulate_plan;
 use warpweave_fusion::schedule::simulation::{Jitter, Simulation};
 use warpweave_graph::arena::{Arena, Id};
+use warpweave_plan::plan::backend::Backend;
 use warpweave_plan::plan::{ExecutionPlan, Instruction, OperatorId, Segment};
 use warpweave_plan::tables::{Binding, INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, STREAM_WORDS, Tables, node_name};
 use warpweave_plan::template::product_work::ProductWork;
@@ -24,7 +25,6 @@ use crate::compiler::CompiledCode;
 use crate::error::BuildError;
 use crate::explain::code_fetches::{CodeFetches, kernel_bytes};
 use crate::explain::kernel_text::KernelText;
-use crate::explain::plan_code::runners;
 use crate::prices::machine_model;
 
 /// Why machine code is not priced.
@@ -253,6 +253,18 @@ fn price_operators(target: &TargetPlan, subject: &Subject<'_>, active: &[u64]) -
         Priced { price: Rc::clone(own), runner: task.runner, call: task.call.len(), active }
     };
     tasks.into_iter().map(of_task).collect()
+}
+
+/// What runs each rOperator of a plan, numbered through the segments.
+pub(crate) fn runners(plan: &ExecutionPlan) -> Vec<Runner> {
+    let of_segment = plan.segments.iter().flat_map(|segment| {
+        let runner = match segment.backend() {
+            Backend::Persistent => Runner::Stream,
+            Backend::CudaGraph => Runner::Node,
+        };
+        vec![runner; segment.operators().len()]
+    });
+    of_segment.collect()
 }
 
 /// By rOperator of a plan, the units that run an rTask in the middle of that of its middle tile, its own included.

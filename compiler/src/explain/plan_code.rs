@@ -6,9 +6,7 @@ use warpweave_codegen::lower::LoweredProgram;
 use warpweave_fusion::schedule::simulation::Simulation;
 use warpweave_graph::arena::Id;
 use warpweave_plan::plan::ExecutionPlan;
-use warpweave_plan::plan::backend::Backend;
 use warpweave_runtime::sass::Sass;
-use warpweave_runtime::sass::price::Runner;
 use warpweave_runtime::sass::program::MachineCode;
 use warpweave_runtime::target::Target;
 
@@ -18,7 +16,7 @@ use crate::device_compiler::DeviceCompiler;
 use crate::error::BuildError;
 use crate::explain::ExplainedPlan;
 use crate::explain::code_fetches::{CodeFetches, kernel_bytes, kernel_switches};
-use crate::explain::machine_code::{CompiledCodeError, MachineCodeError, function_of};
+use crate::explain::machine_code::{CompiledCodeError, MachineCodeError, function_of, runners};
 
 /// The code of a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -76,16 +74,4 @@ fn text(
     let bytes = kernel_bytes(&code, &functions.collect());
     let fetches = CodeFetches::of(run, &lowered.bindings, &bytes);
     Ok(PlanText { bytes, fetches })
-}
-
-/// What runs each rOperator of a plan, numbered through the segments.
-pub(crate) fn runners(plan: &ExecutionPlan) -> Vec<Runner> {
-    let of_segment = plan.segments.iter().flat_map(|segment| {
-        let runner = match segment.backend() {
-            Backend::Persistent => Runner::Stream,
-            Backend::CudaGraph => Runner::Node,
-        };
-        vec![runner; segment.operators().len()]
-    });
-    of_segment.collect()
 }
