@@ -85,7 +85,7 @@ suites:
 	$(call suite,conformance,720) $(CARGO) test $(TESTED) --test conformance
 	$(call suite,emulator,1080) $(CARGO) test $(TESTED) --test plans --test lowering
 	$(call suite,models,540) $(CARGO) test $(TESTED) --test models
-	$(call suite,machine-code,480) $(CARGO) test $(TESTED) --test machine_code
+	$(call suite,machine-code,480) $(CARGO) test $(TESTED) --test machine_code --test simulator
 	$(call suite,training,840) $(CARGO) test $(TESTED) --test training
 	python3 scripts/replay.py --self-test >/dev/null
 	@sh scripts/fetch_onnxruntime.sh
@@ -121,6 +121,7 @@ others:
 	$(call suite,compare-fp16) sh scripts/compare_models.sh $(WARPWEAVE) --precision fp16
 	$(call suite,compare-bf16) sh scripts/compare_models.sh $(WARPWEAVE) --precision bf16
 	$(call suite,zoo-fp16) python3 scripts/zoo.py --warpweave $(WARPWEAVE) --precision fp16
+	$(call suite,half-bars) python3 scripts/half_bars.py --warpweave $(WARPWEAVE)
 	$(call suite,one-of-each) python3 scripts/add_one_of_each.py --test
 
 demo:

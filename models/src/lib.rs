@@ -26,9 +26,14 @@ pub fn all() -> &'static [ModelInfo] {
     zoo::ALL
 }
 
-/// The model of a name.
+/// What hand-written programs compute that were measured on a GPU: built by name, but no benchmark models.
+pub fn measured() -> &'static [ModelInfo] {
+    zoo::MEASURED
+}
+
+/// The model of a name, a benchmark model or another one.
 pub fn find(name: &str) -> Result<&'static ModelInfo, ModelError> {
-    all().iter().find(|model| model.name == name).ok_or_else(|| {
+    all().iter().chain(measured()).find(|model| model.name == name).ok_or_else(|| {
         let nearest = nearest::nearest(name, all().iter().map(|model| model.name), 3);
         ModelError::Unknown { name: name.to_owned(), nearest }
     })

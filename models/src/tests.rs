@@ -39,8 +39,17 @@ fn parameters_follow_from_the_sizes_where_none_are_published() {
 }
 
 #[test]
+fn measured_products_have_the_weights_of_twelve_layers() {
+    let built = build("products_48", &BuildOptions::default()).expect("the model is built");
+    let layer = 768 * 2304 + 768 * 768 + 2 * 768 * 3072;
+    assert_eq!(built.parameters(), 12 * layer);
+    let products = built.proto.graph.expect("the model has a graph").node.into_iter();
+    assert_eq!(products.filter(|node| node.op_type == "MatMul").count(), 48);
+}
+
+#[test]
 fn names_are_unique() {
-    for model in all() {
+    for model in all().iter().chain(measured()) {
         for options in forms(model, Scale::Reduced) {
             let built = model.build(&options).expect("the model is built");
             let graph = built.proto.graph.expect("the model has a graph");
@@ -53,13 +62,14 @@ fn names_are_unique() {
             }
         }
     }
-    let names: BTreeSet<&str> = all().iter().map(|model| model.name).collect();
-    assert_eq!(names.len(), all().len());
+    let known = || all().iter().chain(measured());
+    let names: BTreeSet<&str> = known().map(|model| model.name).collect();
+    assert_eq!(names.len(), known().count());
 }
 
 #[test]
 fn reduced_models_are_imported() {
-    for model in all() {
+    for model in all().iter().chain(measured()) {
         for options in forms(model, Scale::Reduced) {
             let mut file = Vec::new();
             model

@@ -71,6 +71,8 @@ pub struct EntryInfo {
 pub struct FunctionInfo {
     /// The symbol's name.
     pub name: String,
+    /// Registers of a thread that it uses, functions that it calls included; `None` if the file does not say.
+    pub registers: Option<u32>,
     /// Bytes of its own stack frame. Not 0 where registers are spilled or arrays live in local memory.
     pub frame_bytes: u32,
 }
@@ -128,7 +130,9 @@ impl CubinInfo {
             }
             let frame_bytes = value(ATTRIBUTE_FRAME_SIZE, index);
             if symbol.other & SYMBOL_IS_ENTRY == 0 {
-                functions.extend(frame_bytes.map(|frame_bytes| FunctionInfo { name: symbol.name, frame_bytes }));
+                let registers = value(ATTRIBUTE_REGISTER_COUNT, index);
+                let function = |frame_bytes| FunctionInfo { name: symbol.name, registers, frame_bytes };
+                functions.extend(frame_bytes.map(function));
                 continue;
             }
             let registers = value(ATTRIBUTE_REGISTER_COUNT, index)
@@ -157,6 +161,12 @@ impl CubinInfo {
     pub fn frame_bytes(&self, name: &str) -> Option<u32> {
         let function = || self.functions.iter().find(|function| function.name == name);
         self.entry(name).map(|entry| entry.frame_bytes).or_else(|| Some(function()?.frame_bytes))
+    }
+
+    /// Registers of a thread in the function of this name, entry or not; `None` if there is none, or the file does not say.
+    pub fn registers(&self, name: &str) -> Option<u32> {
+        let function = || self.functions.iter().find(|function| function.name == name);
+        self.entry(name).map(|entry| entry.registers).or_else(|| function()?.registers)
     }
 
     /// The entry of this name.

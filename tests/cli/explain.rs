@@ -143,6 +143,55 @@ fn nodes_are_named_as_the_model_names_them() {
 }
 
 #[test]
+fn a_plan_says_what_its_units_fetch_of_its_code() {
+    let path = model("bert", "torchscript.onnx");
+    for backend in ["persistent", "cuda-graph"] {
+        let arguments = ["explain", &path, "--plan", "--backend", backend];
+        let told = succeed(&arguments)["code"].clone();
+        assert!(told["kernel_bodies"].as_u64() > Some(1) && told["kernel_switches"].as_u64() > Some(0), "{told}");
+        assert!(told["text_bytes"].is_null() && told["fetched_bytes"].is_null(), "nothing is compiled: {told}");
+        let text = String::from_utf8_lossy(&tool(&arguments).stdout).into_owned();
+        assert!(text.contains("--machine-code has its bytes"), "{text}");
+        if !has_nvrtc() {
+            continue;
+        }
+        let compiled = succeed(&[&arguments[..], &["--machine-code"]].concat())["code"].clone();
+        assert_eq!(compiled["kernel_switches"], told["kernel_switches"]);
+        assert_eq!(compiled["kernel_bodies"], told["kernel_bodies"]);
+        let kernels = compiled["kernels"].as_array().expect("kernels have bytes");
+        let bytes: u64 = kernels.iter().filter_map(|kernel| kernel["text_bytes"].as_u64()).sum();
+        assert_eq!(Some(bytes), compiled["text_bytes"].as_u64());
+        assert_eq!(Some(kernels.len() as u64), told["kernel_bodies"].as_u64());
+        assert!(kernels.iter().all(|kernel| kernel["text_bytes"].as_u64() > Some(0)), "{compiled}");
+        assert!(compiled["fetched_bytes"].as_u64() > Some(0), "{compiled}");
+    }
+}
+
+#[test]
+fn halves_multiply_on_tensor_cores_and_singles_do_not() {
+    if !has_nvrtc() {
+        return;
+    }
+    let path = model("bert", "torchscript.onnx");
+    for (precision, is_half) in [("fp32", false), ("fp16", true)] {
+        let told = succeed(&["explain", &path, "--machine-code", "--precision", precision]);
+        let kernels = told["kernels"].as_array().expect("there are kernels");
+        let total = |figure: &str| kernels.iter().filter_map(|kernel| kernel[figure].as_u64()).sum::<u64>();
+        assert!(total("multiply_adds") > 0 && total("text_bytes") == told["code"]["text_bytes"].as_u64().unwrap_or(0));
+        assert_eq!(total("matrix_instructions") > 0, is_half, "{precision}");
+        for kernel in kernels {
+            let has_products = kernel["matrix_instructions"].as_u64() > Some(0);
+            assert_eq!(kernel["tensor_multiply_adds"].as_u64() > Some(0), has_products, "{precision}: {kernel}");
+        }
+        for stored in ["weights", "activations"] {
+            let bytes = |figure: &str| told["stored"][stored][figure].as_u64().expect("bytes");
+            assert!(bytes("bytes") > 0 && bytes("half_bytes") <= bytes("bytes"), "{precision}: {stored}");
+            assert_eq!(bytes("half_bytes") > 0, is_half, "{precision}: {stored}");
+        }
+    }
+}
+
+#[test]
 fn kernels_are_priced_by_their_machine_code() {
     if !has_nvrtc() {
         return;

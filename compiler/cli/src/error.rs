@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use warpweave::CompileError;
-use warpweave::explain::machine_code::MachineCodeError;
-use warpweave::explain::rejected::RejectedError;
+use warpweave::explain::machine_code::{CompiledCodeError, MachineCodeError};
 use warpweave::frontend::ImportError;
 use warpweave::graph::arithmetic::{highest, lowest};
 use warpweave::graph::legible::{escaped, legible};
@@ -366,11 +365,11 @@ impl From<SassError> for CliError {
     }
 }
 
-impl From<RejectedError> for CliError {
-    fn from(error: RejectedError) -> Self {
+impl From<CompiledCodeError> for CliError {
+    fn from(error: CompiledCodeError) -> Self {
         match error {
-            RejectedError::Build(error) => error.into(),
-            RejectedError::MachineCode(error) => error.into(),
+            CompiledCodeError::Build(error) => error.into(),
+            CompiledCodeError::MachineCode(error) => error.into(),
         }
     }
 }

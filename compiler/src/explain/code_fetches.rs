@@ -8,8 +8,8 @@ use warpweave_plan::plan::{Instruction, OperatorId};
 use warpweave_plan::tables::Binding;
 use warpweave_runtime::sass::program::{INSTRUCTION_BYTES, MachineCode};
 
-/// Bytes of code that a multiprocessor is taken to keep. Reported for older devices; not measured on an H200, where
-/// `microbench code` measures it.
+/// Bytes of code that a multiprocessor is taken to keep: the largest size published for Volta and Turing. Not measured on an H200,
+/// where `microbench code` measures it.
 pub const CODE_CACHE_BYTES: u64 = 128 << 10;
 
 /// Code of a plan, and what its busiest unit fetches of it.
@@ -40,6 +40,12 @@ impl CodeFetches {
         let busiest = run.units.iter().map(of_unit).max_by_key(|unit| (unit.switches, unit.fetched_bytes));
         busiest.unwrap_or(Self { text_bytes, ..Self::default() })
     }
+}
+
+/// Most changes from one kernel body to another that a unit of a simulated run makes.
+pub fn kernel_switches(run: &Simulation, bindings: &Arena<OperatorId, Binding>) -> u64 {
+    let bytes: BTreeMap<u32, u64> = bindings.values().map(|binding| (binding.kernel, 0)).collect();
+    CodeFetches::of(run, bindings, &bytes).switches
 }
 
 /// Bytes of each kernel's own code: of its function, or of its entry as a node.

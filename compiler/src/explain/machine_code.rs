@@ -11,6 +11,7 @@ use warpweave_graph::arena::{Arena, Id};
 use warpweave_plan::plan::backend::Backend;
 use warpweave_plan::plan::{ExecutionPlan, Instruction, OperatorId, Segment};
 use warpweave_plan::tables::{Binding, INSTRUCTION_WORDS, OPCODE_END, OPCODE_RUN, STREAM_WORDS, Tables, node_name};
+use warpweave_plan::template::product_work::ProductWork;
 use warpweave_runtime::bundle::TargetPlan;
 use warpweave_runtime::cubin::{CubinError, CubinInfo};
 use warpweave_runtime::sass::error::CodeError;
@@ -21,7 +22,9 @@ use warpweave_runtime::sass::simulate::Surroundings;
 use warpweave_runtime::sass::{Sass, SassError};
 
 use crate::compiler::CompiledCode;
+use crate::error::BuildError;
 use crate::explain::code_fetches::{CodeFetches, kernel_bytes};
+use crate::explain::kernel_text::KernelText;
 use crate::prices::machine_model;
 
 /// Why machine code is not priced.
@@ -36,6 +39,17 @@ pub enum MachineCodeError {
     /// The cubin cannot be read.
     #[error(transparent)]
     Cubin(#[from] CubinError),
+}
+
+/// Why kernels that are compiled to be explained have no code that can be read.
+#[derive(Debug, thiserror::Error)]
+pub enum CompiledCodeError {
+    /// There is no kernel, or it cannot be compiled.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// Its code cannot be read.
+    #[error(transparent)]
+    MachineCode(#[from] MachineCodeError),
 }
 
 /// A kernel's prices.
@@ -64,6 +78,12 @@ pub struct KernelPrice {
     pub priced_all: Option<f64>,
     /// Registers of a thread of the entry that runs it.
     pub registers: u32,
+    /// Registers of a thread that its own function uses.
+    pub own_registers: u32,
+    /// Its instructions.
+    pub text: KernelText,
+    /// Multiply-adds of the products of all rOperators.
+    pub products: ProductWork,
     /// Bytes of local memory of its own that a thread uses in it: not 0 where registers were spilled.
     pub local_bytes: u32,
     /// What a stream takes between such an rTask and the next; `None` as [`dispatch_cycles`] has it.
@@ -131,12 +151,18 @@ pub fn price_kernels(
             searched_all: 0.0,
             priced_all: Some(0.0),
             registers: info.entry(&entry_of(*runner, kernel)).map_or(0, |entry| entry.registers),
+            own_registers: info.registers(&function_of(*runner, kernel)).unwrap_or(0),
+            text: code
+                .function(&function_of(*runner, kernel))
+                .map_or_else(|_| KernelText::default(), |own| KernelText::of(&code, own)),
+            products: ProductWork::default(),
             local_bytes: info.frame_bytes(&function_of(*runner, kernel)).unwrap_or(0),
             dispatch: None,
         });
         let (own, tasks) = (microseconds(price), f64::from(operator.tasks()));
         entry.operators.push(id);
         entry.tasks += u64::from(operator.tasks());
+        entry.products += ProductWork::of(&operator.kernel);
         entry.searched_all += operator.task_microseconds * tasks;
         entry.priced_all = entry.priced_all.zip(own).map(|(all, own)| all + own * tasks);
         let longest = longest.entry(kernel).or_default();
@@ -201,18 +227,11 @@ fn beside<'a>(subject: &Subject<'a>, active: u64) -> Subject<'a> {
 /// the mean of theirs.
 fn price_operators(target: &TargetPlan, subject: &Subject<'_>, active: &[u64]) -> Vec<Priced> {
     let plan = target.plan.plan();
-    let runners = plan.segments.iter().flat_map(|segment| {
-        let runner = match segment.backend() {
-            Backend::Persistent => Runner::Stream,
-            Backend::CudaGraph => Runner::Node,
-        };
-        vec![runner; segment.operators().len()]
-    });
     let operators = plan.operators();
     let calls = calls(&target.tables(), &target.bindings);
     let tasks: Vec<(Kind, Task<'_>)> = operators
         .iter()
-        .zip(runners)
+        .zip(runners(plan))
         .map(|((id, operator), runner)| {
             let Binding { kernel, operands, .. } = target.bindings[id];
             let tile = operator.tasks() / 2;
@@ -234,6 +253,18 @@ fn price_operators(target: &TargetPlan, subject: &Subject<'_>, active: &[u64]) -
         Priced { price: Rc::clone(own), runner: task.runner, call: task.call.len(), active }
     };
     tasks.into_iter().map(of_task).collect()
+}
+
+/// What runs each rOperator of a plan, numbered through the segments.
+pub(crate) fn runners(plan: &ExecutionPlan) -> Vec<Runner> {
+    let of_segment = plan.segments.iter().flat_map(|segment| {
+        let runner = match segment.backend() {
+            Backend::Persistent => Runner::Stream,
+            Backend::CudaGraph => Runner::Node,
+        };
+        vec![runner; segment.operators().len()]
+    });
+    of_segment.collect()
 }
 
 /// By rOperator of a plan, the units that run an rTask in the middle of that of its middle tile, its own included.
@@ -293,7 +324,7 @@ fn entry_of(runner: Runner, kernel: u32) -> String {
 }
 
 /// The function whose frame is the kernel's own.
-fn function_of(runner: Runner, kernel: u32) -> String {
+pub(crate) fn function_of(runner: Runner, kernel: u32) -> String {
     match runner {
         Runner::Stream => format!("k{kernel}"),
         Runner::Node => node_name(kernel),

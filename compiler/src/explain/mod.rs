@@ -4,10 +4,13 @@ mod clock;
 pub mod code_fetches;
 mod colours;
 mod comparison;
+pub mod kernel_text;
 pub mod machine_code;
 pub mod partition;
 mod picture;
+pub mod plan_code;
 pub mod rejected;
+pub mod stored_bytes;
 mod timeline;
 mod trace;
 

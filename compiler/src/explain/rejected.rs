@@ -16,20 +16,9 @@ use crate::build::Build;
 use crate::compiler::device_code;
 use crate::device_compiler::DeviceCompiler;
 use crate::error::BuildError;
-use crate::explain::machine_code::{MachineCodeError, price_kernels};
+use crate::explain::machine_code::{CompiledCodeError, price_kernels};
 use crate::kernel_program::KernelProgram;
 use crate::random_inputs::Random;
-
-/// Why rejected kernels are not priced.
-#[derive(Debug, thiserror::Error)]
-pub enum RejectedError {
-    /// A kernel cannot be compiled.
-    #[error(transparent)]
-    Build(#[from] BuildError),
-    /// Its code cannot be read.
-    #[error(transparent)]
-    MachineCode(#[from] MachineCodeError),
-}
 
 /// An rOperator of a kernel that the search did not choose.
 #[derive(Clone, PartialEq, Debug)]
@@ -57,7 +46,7 @@ pub fn rejected(
     build: &Build,
     (target, compiler): (Target, &dyn DeviceCompiler),
     (count, seed): (usize, u64),
-) -> Result<RejectedKernels, RejectedError> {
+) -> Result<RejectedKernels, CompiledCodeError> {
     let options = build.options(BundleTarget::Gpu(target)).map_err(BuildError::from)?;
     let prepared = build.prepared();
     let prices = build.prices(target);

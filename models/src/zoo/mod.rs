@@ -12,6 +12,7 @@ mod llama;
 mod lstm;
 mod mobilenet;
 mod nasnet;
+mod products;
 mod resnet;
 mod seq2seq;
 mod transformer;
@@ -42,3 +43,6 @@ pub(crate) const ALL: &[ModelInfo] = &[
     seq2seq::SEQ_2_SEQ,
     attention_rnn::ATTENTION_RNN,
 ];
+
+/// What hand-written programs compute that were measured, one line each. They are no benchmark models.
+pub(crate) const MEASURED: &[ModelInfo] = &[products::PRODUCTS_48];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use warpweave::plan::kernel::Kernel;
 
 use warpweave::codegen::emulate::LaunchOptions;
-use warpweave::codegen::emulate::report::Counts;
+use warpweave::codegen::emulate::report::{Counts, LaunchReport};
 use warpweave::fusion::cost::counts::{KernelCounts, Sampling};
 use warpweave::fusion::partition::search::FusionLevel;
 use warpweave::fusion::schedule::options::PlanOptions;
@@ -16,6 +16,7 @@ use warpweave::plan::body::GroupBody;
 use warpweave::plan::plan::OperatorId;
 use warpweave::plan::template::Template;
 use warpweave::plan::template::attention;
+use warpweave::plan::template::product_work::ProductWork;
 use warpweave::plan::template::staged::padded::PaddedBody;
 use warpweave::plan::template::staged::phase;
 use warpweave::plan::template::staged::phase::Method;
@@ -148,6 +149,7 @@ fn compare(case: Case, program: &TensorProgram, compiled: &Compiled, seen: &mut 
     let options = LaunchOptions { count: true, ..LaunchOptions::seeded(7) };
     let (report, _) = Machine::new(compiled).launch(&inputs, &options);
     assert!(report.is_clean(), "{}: {report}", case.name);
+    check_tensor_products(case.name, compiled, &report);
     let plan = compiled.plan.plan();
     let operators = &plan.persistent().operators;
     for (kernel, found) in report.kernel_counts.iter().enumerate() {
@@ -168,6 +170,24 @@ fn compare(case: Case, program: &TensorProgram, compiled: &Compiled, seen: &mut 
                 seen.worst[at] = (apart, format!("{name}: {quantity} {expected}, the kernel has {found}"));
             }
         }
+    }
+}
+
+/// Holds the multiply-adds that kernels are said to do on tensor cores against those that were counted: whole products of matrices, so no
+/// fewer, and none where none are said.
+pub fn check_tensor_products(name: &str, compiled: &Compiled, report: &LaunchReport) {
+    let mut said = vec![0; report.kernel_counts.len()];
+    for (id, operator) in compiled.plan.plan().persistent().operators.iter() {
+        said[compiled.lowered.bindings[id].kernel as usize] += ProductWork::of(&operator.kernel).on_tensor_cores;
+    }
+    for (kernel, said) in said.into_iter().enumerate() {
+        let counted = report.kernel_counts[kernel].tensor_products;
+        assert!(said <= counted, "{name}: k{kernel} does {counted} multiply-adds on tensor cores, not {said}");
+        assert_eq!(
+            said == 0,
+            counted == 0,
+            "{name}: k{kernel} does {counted} multiply-adds on tensor cores, not {said}"
+        );
     }
 }
 

@@ -30,6 +30,7 @@ use warpweave_tests::storage::stored_as;
 use warpweave_tests::suite::{Suite, is_full};
 
 use crate::attention::{Mask, Shape, masked, scaled};
+use crate::counts::check_tensor_products;
 use crate::text::run_text;
 
 /// Cases of a full run.
@@ -115,8 +116,10 @@ impl Case {
         let expected = evaluate(&self.program, &self.inputs).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(verify::verify(&compiled.lowered.program), [], "{name}");
         let machine = Machine::new(&compiled);
-        let (report, found) = machine.launch(&self.inputs, &LaunchOptions::seeded(self.number as u64));
+        let options = LaunchOptions { count: true, ..LaunchOptions::seeded(self.number as u64) };
+        let (report, found) = machine.launch(&self.inputs, &options);
         assert!(report.is_clean(), "{name}: {report}");
+        check_tensor_products(&name, &compiled, &report);
         assert_close(&found, &expected, tolerance);
         if !is_full() && !(self.number / STRIDE).is_multiple_of(CODE_STRIDE) {
             return;

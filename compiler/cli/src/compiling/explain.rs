@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use warpweave::compiler::{check_kernels, check_partition, check_target, check_tasks};
+use warpweave::explain::plan_code::PlanCode;
 use warpweave::explain::{Clock, ExplainedPlan, LevelFigures, compare, explain, partition, picture, timeline, trace};
 use warpweave::fusion::partition::search::{FusionGroup, FusionLevel, Partition};
 use warpweave::fusion::schedule::memory::ArenaPolicy;
@@ -15,12 +16,13 @@ use warpweave::graph::pipeline::Selection;
 use warpweave::graph::program::{Names, OriginId};
 use warpweave::plan::plan::backend::{Backend, BackendChoice};
 use warpweave::runtime::bundle::BundleTarget;
+use warpweave::runtime::nvrtc::Nvrtc;
 use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
 use warpweave::{Build, BuildError, Model};
 
-use super::explain_partition;
+use super::device_compile::ChildProcess;
 use super::explain_text as text;
-use super::{explain_machine_code, explain_rejected};
+use super::{explain_code, explain_machine_code, explain_partition, explain_rejected};
 use crate::arguments::import::ImportArguments;
 use crate::arguments::precision::PrecisionArguments;
 use crate::arguments::program::Runs;
@@ -34,6 +36,7 @@ use crate::output_paths::{self, OutputFile, TIMELINE_FILES, timeline_outputs};
 /// Arguments of `explain`.
 #[derive(Args)]
 #[command(mut_arg("arch", |arch| arch.help(ARCH_HELP)))]
+#[command(group = ArgGroup::new("planned").args(["plan", "machine_code"]).multiple(true))]
 pub struct Arguments {
     /// An ONNX model
     #[arg(value_name = "MODEL")]
@@ -46,14 +49,15 @@ pub struct Arguments {
     #[arg(long, value_name = "NODE|STATEMENT", conflicts_with = "plan")]
     node: Option<String>,
     /// Compare, for each kernel, the search's price of an rTask with that of its machine code for sm_90a: a timing of the
-    /// disassembled instructions on a model of a multiprocessor
-    #[arg(long, conflicts_with_all = ["plan", "node", "directory"])]
+    /// disassembled instructions on a model of a multiprocessor. With --plan, the bytes of the plan's code and what a unit fetches of
+    /// it
+    #[arg(long, conflicts_with_all = ["node", "directory", "compare"])]
     machine_code: bool,
     /// The listing of one kernel, such as k7: how often each instruction is issued, and the cycles that warps stand before it
-    #[arg(long, value_name = "KERNEL", requires = "machine_code")]
+    #[arg(long, value_name = "KERNEL", requires = "machine_code", conflicts_with = "plan")]
     kernel: Option<String>,
     /// Price so many kernels that the search did not choose instead, drawn by --seed
-    #[arg(long, value_name = "N", requires = "machine_code", conflicts_with = "kernel")]
+    #[arg(long, value_name = "N", requires = "machine_code", conflicts_with_all = ["kernel", "plan"])]
     rejected: Option<usize>,
     /// What draws them
     #[arg(long, default_value_t = 0, requires = "rejected")]
@@ -70,7 +74,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", requires = "plan", value_parser = clap::value_parser!(u32).range(1..=1024))]
     units: Option<u32>,
     /// What runs the plan; auto unless given, a persistent program with --sync
-    #[arg(long, value_enum, requires = "plan", conflicts_with_all = ["compare", "sync"])]
+    #[arg(long, value_enum, requires = "planned", conflicts_with_all = ["compare", "sync"])]
     backend: Option<Runs>,
     /// The granularity of synchronization; the fastest by prediction unless given
     #[arg(long, value_enum, requires = "plan")]
@@ -132,7 +136,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let mut build = arguments.precision.store(Build::new(model)?, BundleTarget::Gpu(DEFAULT_KERNEL_TARGET), output)?;
     (build.prices, build.fusion, build.timings) = (arch.gpu, Some(arguments.fusion), timings);
     build.limit = arguments.search.limit();
-    if arguments.machine_code {
+    if arguments.machine_code && !arguments.plan {
         build.backend = arguments.backend.map_or(BackendChoice::Auto, Runs::choice);
         return match arguments.rejected {
             Some(count) => explain_rejected::execute(&name, &build, (count, arguments.seed), output),
@@ -171,9 +175,20 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         write_pictures(directory, &name, &explained, &build.model.program.names)?;
     }
     let names = &build.model.program.names;
-    let (value, text) = (text::plan_value(&name, &explained, names), text::plan(&name, &explained, names));
-    text::explained_by(&build, value, text, output);
+    let code = plan_code(arguments, &build, &explained)?;
+    let (mut value, text) = (text::plan_value(&name, &explained, names), text::plan(&name, &explained, names));
+    value["code"] = explain_code::value(&code);
+    text::explained_by(&build, value, text + &explain_code::text(&code), output);
     Ok(true)
+}
+
+/// The code of a plan, compiled if --machine-code asks for it.
+fn plan_code(arguments: &Arguments, build: &Build, explained: &ExplainedPlan) -> Result<PlanCode, CliError> {
+    if !arguments.machine_code {
+        return Ok(PlanCode::of(explained, build, (DEFAULT_KERNEL_TARGET, None))?);
+    }
+    let compiler = ChildProcess::new(&Nvrtc::locate()?);
+    Ok(PlanCode::of(explained, build, (DEFAULT_KERNEL_TARGET, Some(&compiler)))?)
 }
 
 fn check_outputs(arguments: &Arguments, model: &Model) -> Result<(), CliError> {

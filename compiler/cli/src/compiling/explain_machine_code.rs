@@ -6,6 +6,8 @@ use std::fmt::Write;
 use warpweave::codegen::print::ENTRY_NAME;
 use warpweave::explain::code_fetches::{CODE_CACHE_BYTES, CodeFetches};
 use warpweave::explain::machine_code::{KernelPrice, PricedCode, price_kernels};
+use warpweave::explain::stored_bytes::{FloatBytes, StoredBytes};
+use warpweave::graph::TensorProgram;
 use warpweave::plan::plan::ROperator;
 use warpweave::plan::tables::node_name;
 use warpweave::plan::template::text::names;
@@ -37,7 +39,8 @@ pub fn execute(name: &str, build: &Build, kernel: Option<&str>, output: &Output)
     let compiled = part.code.as_ref().ok_or(BuildError::NoCompiler(TARGET))?;
     let priced = price_kernels(&part.plan, compiled, &build.prices(TARGET))?;
     let Some(wanted) = kernel else {
-        explained_by(build, kernels_value(name, &part, &priced), kernels(name, &part, &priced), output);
+        let program = &build.prepared().program;
+        explained_by(build, kernels_value(name, (&part, program), &priced), kernels(name, &part, &priced), output);
         return Ok(true);
     };
     let found = priced.kernels.iter().find(|kernel| format!("k{}", kernel.kernel) == wanted);
@@ -57,8 +60,8 @@ fn kernels(name: &str, part: &TargetPart, priced: &PricedCode) -> String {
     let mut text = format!("{name} for {TARGET}: microseconds of one rTask, by the search and by its machine code\n");
     let _ = writeln!(
         text,
-        "  {:<5} {:<26} {:>6} {:>9} {:>9} {:>6} {:>7} {:>6} {:>6} {:>5}  waits for, instructions",
-        "", "template", "rTasks", "search", "code", "ratio", "issued", "slots", "FFMA", "regs"
+        "  {:<5} {:<26} {:>6} {:>9} {:>9} {:>6} {:>7} {:>6} {:>6} {:>5} {:>6}  waits for, instructions",
+        "", "template", "rTasks", "search", "code", "ratio", "issued", "slots", "FFMA", "regs", "bytes"
     );
     let unknown = priced.kernels.iter().filter(|kernel| kernel.priced_all.is_none()).count();
     for kernel in &priced.kernels {
@@ -68,12 +71,13 @@ fn kernels(name: &str, part: &TargetPart, priced: &PricedCode) -> String {
             (Ok(price), Some(code)) => {
                 let _ = writeln!(
                     text,
-                    " {code:>9.3} {:>6.2} {:>7} {:>4.0} % {:>4.0} % {:>5}  {}, {}",
+                    " {code:>9.3} {:>6.2} {:>7} {:>4.0} % {:>4.0} % {:>5} {:>6}  {}, {}",
                     code / kernel.searched,
                     price.issues,
                     100.0 * price.issue_share(&priced.machine),
                     100.0 * price.share(Operation::Ffma),
                     kernel.registers,
+                    kernel.text.bytes,
                     price.waits_for().map_or("nothing", Cause::name),
                     mix(price)
                 );
@@ -100,12 +104,7 @@ fn kernels(name: &str, part: &TargetPart, priced: &PricedCode) -> String {
             code / priced.searched
         );
     }
-    let CodeFetches { text_bytes, switches, fetches, fetched_bytes } = priced.fetches;
-    let _ = writeln!(
-        text,
-        "  code: {text_bytes} bytes of all kernels; the busiest unit switches kernels {switches} times, and fetches {fetches} kernels, \
-         {fetched_bytes} bytes, if it keeps {CODE_CACHE_BYTES} bytes of whole kernels"
-    );
+    let _ = writeln!(text, "  code: {}", fetched(&priced.fetches));
     for kernel in priced.kernels.iter().filter(|kernel| kernel.local_bytes > 0) {
         let _ = writeln!(text, "  k{} uses {} bytes of local memory a thread: slow", kernel.kernel, kernel.local_bytes);
     }
@@ -113,6 +112,26 @@ fn kernels(name: &str, part: &TargetPart, priced: &PricedCode) -> String {
         let _ = writeln!(text, "  {unknown} kernels have no price by their code");
     }
     text
+}
+
+/// What the code of all kernels is, and what the busiest unit fetches of it.
+pub(super) fn fetched(code: &CodeFetches) -> String {
+    let CodeFetches { text_bytes, switches, fetches, fetched_bytes } = code;
+    format!(
+        "{text_bytes} bytes of all kernels; the busiest unit switches kernels {switches} times, and fetches {fetches} kernels, \
+         {fetched_bytes} bytes, if it keeps {CODE_CACHE_BYTES} bytes of whole kernels"
+    )
+}
+
+/// The same as JSON.
+pub(super) fn fetched_value(code: &CodeFetches) -> Value {
+    json!({
+        "text_bytes": code.text_bytes,
+        "cache_bytes": CODE_CACHE_BYTES,
+        "kernel_switches": code.switches,
+        "kernel_fetches": code.fetches,
+        "fetched_bytes": code.fetched_bytes,
+    })
 }
 
 /// Sums over kernels that have a price by their code, in microseconds.
@@ -147,8 +166,15 @@ fn mix(price: &TaskPrice) -> String {
     price.mix.iter().take(LISTED).map(part).collect::<Vec<_>>().join(", ")
 }
 
-fn kernels_value(name: &str, part: &TargetPart, priced: &PricedCode) -> Value {
-    let kernels: Vec<Value> = priced.kernels.iter().map(|kernel| kernel_figures(part, priced, kernel)).collect();
+fn kernels_value(name: &str, (part, program): (&TargetPart, &TensorProgram), priced: &PricedCode) -> Value {
+    let operators = part.plan.plan.plan().operators();
+    let figures = |kernel: &KernelPrice| {
+        let mut value = kernel_figures(part, priced, kernel);
+        let nodes = kernel.operators.iter().map(|operator| program.names.label(&operators[*operator].origins));
+        value["operator_nodes"] = json!(nodes.collect::<Vec<String>>());
+        value
+    };
+    let kernels: Vec<Value> = priced.kernels.iter().map(figures).collect();
     let templates: Vec<Value> = totals(part, priced)
         .into_iter()
         .map(|(template, sum)| {
@@ -165,16 +191,16 @@ fn kernels_value(name: &str, part: &TargetPart, priced: &PricedCode) -> Value {
         "target": TARGET.to_string(),
         "search_makespan_microseconds": priced.searched,
         "code_makespan_microseconds": priced.priced,
-        "code": {
-            "text_bytes": priced.fetches.text_bytes,
-            "cache_bytes": CODE_CACHE_BYTES,
-            "kernel_switches": priced.fetches.switches,
-            "kernel_fetches": priced.fetches.fetches,
-            "fetched_bytes": priced.fetches.fetched_bytes,
-        },
+        "code": fetched_value(&priced.fetches),
+        "stored": stored_value(&StoredBytes::of(&part.plan.plan.plan().memory, program.tensors.len())),
         "templates": templates,
         "kernels": kernels,
     })
+}
+
+fn stored_value(stored: &StoredBytes) -> Value {
+    let value = |bytes: FloatBytes| json!({ "bytes": bytes.all, "half_bytes": bytes.half });
+    json!({ "weights": value(stored.weights), "activations": value(stored.activations), "partial_sums": value(stored.partial_sums) })
 }
 
 fn kernel_figures(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) -> Value {
@@ -192,6 +218,14 @@ fn kernel_figures(part: &TargetPart, priced: &PricedCode, kernel: &KernelPrice) 
         "search_microseconds_of_all": kernel.searched_all,
         "code_microseconds_of_all": kernel.priced_all,
         "registers": kernel.registers,
+        "own_registers": kernel.own_registers,
+        "text_bytes": kernel.text.bytes,
+        "matrix_instructions": kernel.text.matrix_products,
+        "conversions_in_matrix_loops": kernel.text.conversions_in_products,
+        "conversions_in_inner_matrix_loops": kernel.text.conversions_beside_products,
+        "multiply_adds": kernel.products.all,
+        "tensor_multiply_adds": kernel.products.on_tensor_cores,
+        "excepted_multiply_adds": kernel.products.excepted,
         "local_bytes": kernel.local_bytes,
         "dispatch_cycles": kernel.dispatch.map(|dispatch| dispatch.behind_stores),
         "dispatch_cycles_behind_data": kernel.dispatch.map(|dispatch| dispatch.behind_data),

@@ -5,6 +5,7 @@ pub mod check_text;
 pub mod compile;
 pub mod device_compile;
 pub mod explain;
+pub mod explain_code;
 pub mod explain_machine_code;
 pub mod explain_partition;
 pub mod explain_rejected;

@@ -17,13 +17,19 @@ impl GroupBody {
 
     /// Multiply-adds of the sums of products of the whole group.
     pub fn multiply_adds(&self) -> u64 {
-        let of_stage = |stage: &Stage| match (stage.expr.reducer, &stage.expr.body) {
+        self.staged.iter().chain(&self.stages).map(Stage::multiply_adds).sum()
+    }
+}
+
+impl Stage {
+    /// Multiply-adds of its sum of products; 0 if it is none.
+    pub fn multiply_adds(&self) -> u64 {
+        match (self.expr.reducer, &self.expr.body) {
             (Some(Reducer::Sum), Scalar::Binary(BinaryOp::Multiply, ..)) => {
-                stage.expr.axes.values().map(|axis| axis.extent as u64).product()
+                self.expr.axes.values().map(|axis| axis.extent as u64).product()
             }
             _ => 0,
-        };
-        self.staged.iter().chain(&self.stages).map(of_stage).sum()
+        }
     }
 }
 

@@ -8,6 +8,7 @@ pub mod block;
 pub mod contraction;
 pub mod opaque;
 pub mod pointwise;
+pub mod product_work;
 pub mod row;
 pub mod rules;
 pub mod staged;

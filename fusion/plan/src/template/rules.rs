@@ -15,6 +15,15 @@ use crate::template::contraction::unit::ComputeUnit;
 /// Whether an rTask may load a tensor's elements before it waits for others.
 pub type LoadsBeforeWaits<'c> = &'c dyn Fn(TensorId) -> bool;
 
+/// The stages of a body whose products tensor cores multiply.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct TensorStages {
+    /// Positions of staged values, in order.
+    pub staged: Vec<usize>,
+    /// Whether the body's first stage is one.
+    pub lead: bool,
+}
+
 /// The capabilities of a template. Planner, verifier and runtimes ask these instead of matching on the template.
 pub trait Rules: fmt::Debug {
     /// The template's name.
@@ -56,6 +65,11 @@ pub trait Rules: fmt::Debug {
     /// What computes the body.
     fn compute_unit(&self) -> ComputeUnit {
         ComputeUnit::Simt
+    }
+
+    /// The stages whose products tensor cores multiply.
+    fn tensor_stages(&self, _: &Kernel) -> TensorStages {
+        TensorStages::default()
     }
 
     /// Whether the body's first stage is a sum of products which is computed block by block.

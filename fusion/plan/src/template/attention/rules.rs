@@ -4,8 +4,10 @@ use crate::body::GroupBody;
 use crate::kernel::Kernel;
 use crate::template::attention::AttentionGeometry;
 use crate::template::attention::parameters::KeyBlocks;
-use crate::template::rules::Rules;
-use crate::template::rules::require;
+use crate::template::attention::phase::{AttentionPhase, phases};
+use crate::template::rules::{Rules, TensorStages, require};
+use crate::template::staged::padded::PaddedBody;
+use crate::template::staged::phase::{Method, ProductStep};
 use crate::template::staged::with_states;
 use std::fmt;
 
@@ -36,6 +38,20 @@ impl Rules for KeyBlocks {
 
     fn is_for_products(&self) -> bool {
         true
+    }
+
+    fn tensor_stages(&self, kernel: &Kernel) -> TensorStages {
+        let Some(geometry) = AttentionGeometry::of(kernel) else { return TensorStages::default() };
+        let padded = kernel.with_body(PaddedBody::of(kernel.shared_body()).body);
+        let is_tensor = |phase: &AttentionPhase| match phase {
+            AttentionPhase::Before(method) | AttentionPhase::Block(method) => matches!(method, Method::Matrices(_)),
+            AttentionPhase::Weights | AttentionPhase::State => false,
+        };
+        let phases = phases(&padded, &geometry);
+        TensorStages {
+            staged: (0..phases.len()).filter(|position| is_tensor(&phases[*position])).collect(),
+            lead: matches!(geometry.product, ProductStep::Matrices(_)),
+        }
     }
 
     fn can_tag(&self) -> bool {

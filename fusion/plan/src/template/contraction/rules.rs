@@ -13,7 +13,7 @@ use crate::template::contraction::AxisClass;
 use crate::template::contraction::operand_staging::boxes;
 use crate::template::contraction::shape::{ContractionShape, Pipeline};
 use crate::template::contraction::unit::ComputeUnit;
-use crate::template::rules::{LoadsBeforeWaits, Rules, reads_directly, require};
+use crate::template::rules::{LoadsBeforeWaits, Rules, TensorStages, reads_directly, require};
 
 impl Rules for ContractionShape {
     fn name(&self) -> &'static str {
@@ -30,6 +30,10 @@ impl Rules for ContractionShape {
 
     fn compute_unit(&self) -> ComputeUnit {
         self.unit
+    }
+
+    fn tensor_stages(&self, _: &Kernel) -> TensorStages {
+        TensorStages { staged: Vec::new(), lead: self.unit == ComputeUnit::Mma }
     }
 
     fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,11 +3,10 @@
 use crate::body::GroupBody;
 use crate::kernel::Kernel;
 use crate::template::Staged;
-use crate::template::rules::Rules;
-use crate::template::rules::require;
-use crate::template::staged::STAGED_BYTES;
-use crate::template::staged::bytes;
-use crate::template::staged::with_states;
+use crate::template::rules::{Rules, TensorStages, require};
+use crate::template::staged::padded::PaddedBody;
+use crate::template::staged::phase::{Method, methods};
+use crate::template::staged::{STAGED_BYTES, bytes, with_states};
 
 impl Rules for Staged {
     fn name(&self) -> &'static str {
@@ -24,6 +23,17 @@ impl Rules for Staged {
 
     fn stages_values(&self) -> bool {
         true
+    }
+
+    fn tensor_stages(&self, kernel: &Kernel) -> TensorStages {
+        let Some(boxes) = kernel.boxes() else { return TensorStages::default() };
+        let padded = kernel.with_body(PaddedBody::of(kernel.shared_body()).body);
+        let (staged, lead) = methods(&padded, boxes);
+        let is_tensor = |method: Method| matches!(method, Method::Matrices(_));
+        TensorStages {
+            staged: (0..staged.len()).filter(|position| is_tensor(staged[*position])).collect(),
+            lead: is_tensor(lead) && padded.contraction().is_some(),
+        }
     }
 
     fn can_tag(&self) -> bool {
