@@ -1,8 +1,8 @@
 //! The quotient graph of a partition: its groups, and which of them depends on which.
 
-use petgraph::algo::is_cyclic_directed;
+use petgraph::algo::toposort;
 use petgraph::stable_graph::{NodeIndex, StableDiGraph};
-use petgraph::visit::{Dfs, NodeFiltered};
+use petgraph::visit::{Dfs, NodeFiltered, Reversed};
 
 use crate::partition::search::problem::{DependenceGraph, NodeSet, union};
 
@@ -14,12 +14,24 @@ pub type GroupId = NodeIndex;
 pub struct QuotientGraph {
     groups: StableDiGraph<NodeSet, ()>,
     group_of: Vec<GroupId>,
+    /// `None` where a group depends on itself through others.
+    order: Option<Order>,
+}
+
+/// Groups in a topological order.
+#[derive(Clone, Debug)]
+struct Order {
+    /// What stands at each place; nothing where a group was merged into another.
+    groups: Vec<Option<GroupId>>,
+    /// The place of each group, by its index.
+    places: Vec<usize>,
 }
 
 impl QuotientGraph {
     /// The quotient of `graph` by `groups`, of which each node is in at most one. A node that is in none is a group of its own.
     pub fn new(graph: &DependenceGraph, groups: impl IntoIterator<Item = NodeSet>) -> Self {
-        let mut quotient = Self { groups: StableDiGraph::new(), group_of: vec![GroupId::end(); graph.len()] };
+        let mut quotient =
+            Self { groups: StableDiGraph::new(), group_of: vec![GroupId::end(); graph.len()], order: None };
         for members in groups {
             let group = quotient.groups.add_node(members.clone());
             members.iter().for_each(|&member| quotient.group_of[member] = group);
@@ -35,6 +47,7 @@ impl QuotientGraph {
                 }
             }
         }
+        quotient.order = toposort(&quotient.groups, None).ok().map(Order::new);
         quotient
     }
 
@@ -55,15 +68,19 @@ impl QuotientGraph {
 
     /// Whether no group depends on itself through others.
     pub fn is_acyclic(&self) -> bool {
-        !is_cyclic_directed(&self.groups)
+        self.order.is_some()
     }
 
     /// Whether a path leaves two groups and comes back to one of them through others, so that merging the two makes a cycle.
     pub fn makes_cycle(&self, first: GroupId, second: GroupId) -> bool {
         let is_inside = |group: GroupId| group == first || group == second;
-        // Nodes are numbered along their dependences: no path comes back from a group that begins after both end.
-        let last = [first, second].map(|group| self.groups[group].last().copied()).into_iter().max().flatten();
-        let may_return = |group: GroupId| is_inside(group) || self.groups[group].first().copied() <= last;
+        // Along a path places ascend: none comes back from a group that stands behind both. The numbers of nodes tell nothing of
+        // that, since a group on the path may hold one that stands before everything.
+        let is_before = |order: &Order, group: GroupId| {
+            order.places[group.index()] < order.places[first.index()].max(order.places[second.index()])
+        };
+        let may_return =
+            |group: GroupId| is_inside(group) || self.order.as_ref().is_none_or(|order| is_before(order, group));
         let graph = NodeFiltered::from_fn(&self.groups, may_return);
         let mut search = Dfs::empty(&graph);
         let readers = [first, second].into_iter().flat_map(|group| self.groups.neighbors(group));
@@ -90,6 +107,42 @@ impl QuotientGraph {
             self.groups.add_edge(first, group, ());
         });
         self.groups[first] = members;
+        self.order = self.order.take().map(|order| order.merged(&self.groups, first, second));
+    }
+}
+
+impl Order {
+    fn new(groups: Vec<GroupId>) -> Self {
+        let mut places = vec![0; groups.iter().map(|group| group.index() + 1).max().unwrap_or(0)];
+        groups.iter().enumerate().for_each(|(place, group)| places[group.index()] = place);
+        Self { groups: groups.into_iter().map(Some).collect(), places }
+    }
+
+    /// The order after `second` was merged into `first`, which makes no cycle: of what stands between the two, what the merged
+    /// group depends on stands before it, and everything else behind it.
+    fn merged(mut self, graph: &StableDiGraph<NodeSet, ()>, first: GroupId, second: GroupId) -> Self {
+        let ends = [first, second].map(|group| self.places[group.index()]);
+        let (start, end) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+        let places = &self.places;
+        let is_between = |group: GroupId| (start..=end).contains(&places[group.index()]);
+        let between = NodeFiltered::from_fn(graph, is_between);
+        let before = Reversed(&between);
+        let mut search = Dfs::new(&before, first);
+        let mut is_needed = vec![false; end + 1 - start];
+        while let Some(group) = search.next(&before) {
+            is_needed[places[group.index()] - start] = true;
+        }
+        let others =
+            self.groups[start..=end].iter().zip(is_needed).filter_map(|(group, needed)| Some(((*group)?, needed)));
+        let others: Vec<(GroupId, bool)> = others.filter(|(group, _)| ![first, second].contains(group)).collect();
+        let of =
+            |wanted: bool| others.iter().filter(move |(_, needed)| *needed == wanted).map(|(group, _)| Some(*group));
+        let ordered = of(true).chain([Some(first)]).chain(of(false)).chain(std::iter::repeat(None));
+        for (place, group) in (start..=end).zip(ordered) {
+            self.groups[place] = group;
+            group.into_iter().for_each(|group| self.places[group.index()] = place);
+        }
+        self
     }
 }
 
@@ -113,6 +166,51 @@ mod tests {
             |first: usize, second: usize| quotient.makes_cycle(quotient.group_of(first), quotient.group_of(second));
         assert!(!makes(0, 1) && !makes(1, 3) && !makes(3, 4) && !makes(1, 2));
         assert!(makes(0, 3) && makes(0, 4) && makes(1, 4));
+    }
+
+    /// 5 reads 2, and 6 reads 5; 3 reads 2, and 1, which is in a group with 6.
+    #[test]
+    fn a_path_may_lead_through_a_group_that_begins_after_both() {
+        let graph = DependenceGraph::new(vec![vec![], vec![], vec![0], vec![1, 2], vec![], vec![2], vec![5]]);
+        let quotient = QuotientGraph::new(&graph, [vec![1, 6]].map(NodeSet::from));
+        assert!(quotient.is_acyclic() && quotient.makes_cycle(quotient.group_of(2), quotient.group_of(3)));
+        assert!(!quotient.makes_cycle(quotient.group_of(0), quotient.group_of(2)));
+    }
+
+    #[test]
+    fn cycles_are_what_a_new_order_would_not_have() {
+        let mut state = 7u64;
+        let mut draw = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        let (mut made, mut refused) = (0, 0);
+        for _ in 0..200 {
+            let nodes = 4 + draw(12);
+            let before = |node: usize, draw: &mut dyn FnMut(usize) -> usize| {
+                let mut before: Vec<usize> = (0..draw(3).min(node)).map(|_| draw(node)).collect();
+                before.sort_unstable();
+                before.dedup();
+                before
+            };
+            let graph = DependenceGraph::new((0..nodes).map(|node| before(node, &mut draw)).collect());
+            let mut quotient = QuotientGraph::new(&graph, []);
+            for _ in 0..2 * nodes {
+                let (first, second) = (quotient.group_of(draw(nodes)), quotient.group_of(draw(nodes)));
+                if first == second {
+                    continue;
+                }
+                let mut merged = quotient.clone();
+                merged.merge(first, second);
+                let is_acyclic = QuotientGraph::new(&graph, merged.clone().into_groups()).is_acyclic();
+                assert_eq!(quotient.makes_cycle(first, second), !is_acyclic);
+                match is_acyclic {
+                    true => (quotient, made) = (merged, made + 1),
+                    false => refused += 1,
+                }
+            }
+        }
+        assert!(made > 500 && refused > 100, "{made} merges and {refused} cycles are tried");
     }
 
     #[test]
