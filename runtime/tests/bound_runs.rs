@@ -43,6 +43,15 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// One test: what others allocate meanwhile would count.
+#[test]
+fn runs_on_memory_of_the_caller() {
+    bound_runs_allocate_nothing_and_agree_with_others();
+    an_output_that_stands_twice_is_written_twice();
+    memory_that_cannot_be_bound_is_refused();
+    sessions_share_a_program_and_a_pool();
+}
+
 fn single(shape: impl Into<Vec<usize>>) -> TensorType {
     TensorType::new(ElementType::F32, shape.into())
 }
@@ -93,7 +102,6 @@ fn types(plan: &Verified, tensors: impl Fn(&Verified) -> Vec<TensorId>) -> Vec<T
     tensors(plan).into_iter().map(|tensor| plan.plan().memory.tensors[tensor].ty.clone()).collect()
 }
 
-#[test]
 fn bound_runs_allocate_nothing_and_agree_with_others() {
     let programs = [layers(33, &[64, 48, 96, 8]), layers(1, &[512, 256, 10]), rectified(100_003)];
     for program in programs {
@@ -123,7 +131,6 @@ fn bound_runs_allocate_nothing_and_agree_with_others() {
     }
 }
 
-#[test]
 fn an_output_that_stands_twice_is_written_twice() {
     let (plan, weights) = planned(repeated());
     let mut session = HostSession::new(&plan, weights, 1).expect("the plan folds");
@@ -133,7 +140,6 @@ fn an_output_that_stands_twice_is_written_twice() {
     assert!(outputs[0].to_f64().iter().any(|&value| value > 0.0));
 }
 
-#[test]
 fn memory_that_cannot_be_bound_is_refused() {
     let (plan, weights) = planned(rectified(8));
     let mut session = HostSession::new(&plan, weights, 1).expect("the plan folds");
@@ -150,7 +156,6 @@ fn memory_that_cannot_be_bound_is_refused() {
     assert!(matches!(ran, Err(HostError::Bound(BoundError::Count { .. }))), "{ran:?}");
 }
 
-#[test]
 fn sessions_share_a_program_and_a_pool() {
     let (plan, weights) = planned(layers(33, &[64, 48, 96, 8]));
     let program = Arc::new(HostProgram::new(&plan, weights, 3).expect("the plan folds"));

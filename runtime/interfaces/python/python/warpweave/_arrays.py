@@ -109,6 +109,18 @@ def _is_native(type_):
     return type_.byteorder in "=|" or type_.byteorder == ("<" if sys.byteorder == "little" else ">")
 
 
+def is_usable(port, value):
+    """Whether a value is an array of NumPy that is used as it lies."""
+    if type(value) is not np.ndarray or value.dtype != port.dtype or value.shape != port.shape:
+        return False
+    return value.flags.c_contiguous and value.flags.aligned
+
+
+def place(port, array):
+    """Where an array of a port lies, and how many bytes it has."""
+    return array.__array_interface__["data"][0], port.bytes
+
+
 def bound_input(port, value, copy):
     """The memory that a run reads an input from. `copy` is whether a copy is allowed (None: only where it is needed)."""
     memory = memory_of(value)

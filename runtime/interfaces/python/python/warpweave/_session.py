@@ -5,7 +5,7 @@ import os
 import numpy as np
 
 from . import _native
-from ._arrays import Port, bound_input, bound_output
+from ._arrays import Port, bound_input, bound_output, is_usable, place
 from ._errors import Error
 
 
@@ -119,13 +119,20 @@ class Session:
 
     def run_with(self, inputs, copy=None):
         """Runs once on a dictionary of arrays by name, and returns the outputs by name."""
-        memory = {}
+        read, kept = [None] * len(self.inputs), []
         for name, value in inputs.items():
             number = _number(self._inputs, "input", name)
-            memory[number] = bound_input(self.inputs[number], value, copy)
+            port = self.inputs[number]
+            if copy is not True and is_usable(port, value):
+                read[number] = place(port, value)
+                continue
+            memory = bound_input(port, value, copy)
+            kept.append(memory)
+            read[number] = memory.address, port.bytes
+        for number, port in enumerate(self.inputs):
+            read[number] = read[number] or _default(port)
         arrays = [np.empty(port.shape, port.dtype) for port in self.outputs]
-        written = {number: bound_output(port, array) for number, (port, array) in enumerate(zip(self.outputs, arrays))}
-        read, written = self._places(memory, written)
+        written = [place(port, array) for port, array in zip(self.outputs, arrays)]
         for number, shape in self._native.run(read, written):
             arrays[number] = _first(arrays[number], shape)
         return {port.name: array for port, array in zip(self.outputs, arrays)}
@@ -160,17 +167,16 @@ class Session:
         self._native.reset()
 
     def _places(self, inputs, outputs):
-        read = []
+        read, written = [], []
         for number, port in enumerate(self.inputs):
             memory = inputs.get(number)
-            if memory is None and port.default is None:
-                raise Error(f"nothing is given for the input `{port.name}`", code="input", help="give an array")
-            read.append((memory.address if memory else port.default.ctypes.data, port.bytes))
+            read.append(_default(port) if memory is None else (memory.address, port.bytes))
         for number, port in enumerate(self.outputs):
             if number not in outputs:
                 self._arrays[number] = np.empty(port.shape, port.dtype)
-                outputs[number] = bound_output(port, self._arrays[number])
-        written = [(outputs[number].address, port.bytes) for number, port in enumerate(self.outputs)]
+                written.append(place(port, self._arrays[number]))
+            else:
+                written.append((outputs[number].address, port.bytes))
         return read, written
 
     def _check_overlap(self, number, memory):
@@ -189,6 +195,13 @@ def _number(numbers, kind, name):
         raise Error(f"there is no {kind} `{name}`", code="input", help=f"the {kind}s are {known}",
                     culprits=[{"kind": kind, "name": name, "known": list(numbers)}])
     return numbers[name]
+
+
+def _default(port):
+    """Where the default of an input lies."""
+    if port.default is None:
+        raise Error(f"nothing is given for the input `{port.name}`", code="input", help="give an array")
+    return place(port, port.default)
 
 
 def _first(array, shape):
