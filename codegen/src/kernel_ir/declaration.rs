@@ -191,7 +191,6 @@ impl Statement {
             }
             Self::LoadMatrices { array, index, .. } => {
                 let rows = Access {
-                    element: Some(ScalarType::F32),
                     elements: MATRIX_ROW,
                     fewest_bytes: MATRIX_ROW_BYTES,
                     ..read(Memory::Shared(*array))
