@@ -243,19 +243,15 @@ impl<'l> Loop<'l> {
 
     /// The fetch of a step behind the first. Elements outside of the output are zero from the first step on, so nothing is cleared
     /// again, unless the last step reaches beyond the reduction.
-    fn fetch_next(
-        &self,
-        emitter: &mut Emitter,
-        next: LocalId,
-        buffer: &Expression,
-    ) -> Result<Step<'_>, LowerError> {
+    fn fetch_next(&self, emitter: &mut Emitter, next: LocalId, buffer: &Expression) -> Result<Step<'_>, LowerError> {
         let step = self.step(emitter, next.into())?;
         let (copied, through_registers) = divided(self.sides);
         copy(emitter, &copied, &step, buffer)?;
         if step.length.is_some() {
             fetch(emitter, through_registers, &step)?;
         } else {
-            let fetch = |emitter: &mut Emitter| through_registers.iter().try_for_each(|side| side.fetch(emitter, &step));
+            let fetch =
+                |emitter: &mut Emitter| through_registers.iter().try_for_each(|side| side.fetch(emitter, &step));
             emitter.when(step.exists.clone(), fetch)?;
         }
         Ok(step)

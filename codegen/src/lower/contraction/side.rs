@@ -295,7 +295,7 @@ impl<'a> Side<'a> {
     fn fetch_trip(&self, emitter: &mut Emitter, step: &Step, trip: LocalId) -> Result<(), LowerError> {
         let (slot, in_step) = self.place_of(trip);
         let inside = if self.load.elements() == 1 { None } else { self.is_inside(&slot) };
-        let exists = both(step.reaches(&in_step), inside).map(|exists| bind_comparisons(emitter, exists));
+        let exists = both(step.reaches(&in_step), inside).map(|exists| self.bound(emitter, exists));
         emitter.when(exists, |emitter| {
             let mut point = Point::new(0, self.point(emitter, step, &in_step, &slot)?, &[]);
             if !self.parts.is_empty() {
@@ -325,9 +325,8 @@ impl<'a> Side<'a> {
                     let (space, source, guard) = point.source(emitter, read)?;
                     let reached = both(step.exists.clone(), step.reaches(&in_step));
                     let exists = both(both(reached, self.is_inside(&slot)), guard);
-                    // No operand is loaded under a condition, and a copy takes no branch.
                     let exists = exists.unwrap_or(Expression::Constant(Constant::Bool(true)));
-                    let exists = bind_comparisons(emitter, exists);
+                    let exists = self.bound(emitter, exists);
                     let index = self.place_in_tile(base, in_step, slot);
                     let width = access(self.load.width);
                     emitter.push(Statement::AsyncCopy { array: self.shared, index, space, source, width, exists });
@@ -335,6 +334,14 @@ impl<'a> Side<'a> {
                 })
             })
         })
+    }
+
+    /// A condition as a kernel on tensor cores takes it: no operand is loaded under a part of it, and a copy takes no branch.
+    fn bound(&self, emitter: &mut Emitter, exists: Expression) -> Expression {
+        match self.load.unit {
+            ComputeUnit::Simt => exists,
+            ComputeUnit::Mma => bind_comparisons(emitter, exists),
+        }
     }
 
     /// The coordinates of all axes at one element.

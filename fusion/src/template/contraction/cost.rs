@@ -157,7 +157,7 @@ fn product_cycles(counted: &CountedKernel<'_>, shape: &ContractionShape) -> f64 
         OPERANDS_CYCLES + PLACE_CHAIN * DEPENDENT_CYCLES + issue_cycles(counted, shape, places) / DEPENDENT_ISSUE;
     let stored = STORE_INSTRUCTIONS / stored_at_once(counted, shape) as f64;
     let after = issue_cycles(counted, shape, elements * (stored + loads.after)) / DEPENDENT_ISSUE;
-    let in_turn = waits_behind_sums(counted, (shape, finish));
+    let in_turn = waits_behind_sums(counted, (shape, finish)) * latency;
     before
         + loads.first
         + loop_cycles(counted, shape, &loads)
@@ -231,9 +231,8 @@ fn loop_cycles(counted: &CountedKernel<'_>, shape: &ContractionShape, loads: &Si
     }
 }
 
-/// Cycles of the loads from memory that a thread waits for one after another behind its sums: one for all that is the same for a row or
-/// a column. On tensor cores, where some rows or columns of the block are none of the tile, a branch stands around each run: what is the
-/// same for a column is waited for in the first row, and near in the others. A stage that reads other places for other rows and columns loads a run of a row's columns at once, and no load passes
+/// Loads from memory that a thread waits for one after another behind its sums: one for all that is the same for a row or a
+/// column. A stage that reads other places for other rows and columns loads a run of a row's columns at once, and no load passes
 /// a store before it. Where columns are no runs, what one stage stores stands between the loads of two.
 fn waits_behind_sums(counted: &CountedKernel<'_>, (shape, finish): (&ContractionShape, Finish)) -> f64 {
     let (body, tile) = (counted.kernel.body(), counted.kernel.tile());
@@ -250,24 +249,7 @@ fn waits_behind_sums(counted: &CountedKernel<'_>, (shape, finish): (&Contraction
         Some(_) => runs * loading.min(1),
         None => runs * loading,
     };
-    let latency = counted.arch.load_latency_cycles.value;
-    let of_a_row = finish.columns.div_ceil(shape.column_width);
-    if in_turn == 0 && !found.is_empty() && shape.unit == ComputeUnit::Mma && has_branches(counted, shape) {
-        return latency * of_a_row as f64 + NEAR_CYCLES * (runs - of_a_row) as f64;
-    }
-    latency * in_turn.max(found.len().min(1)) as f64
-}
-
-/// Whether rows or columns of the block are none of the tile, or of a tile at the end of the output.
-fn has_branches(counted: &CountedKernel<'_>, shape: &ContractionShape) -> bool {
-    let (body, tile) = (counted.kernel.body(), counted.kernel.tile());
-    let contraction = counted.kernel.contraction().expect("the template is only chosen for contractions");
-    let (extents, of_class) = (body.tile_extents(), |class| contraction.tile_axes(body, class));
-    [AxisClass::Row, AxisClass::Column].into_iter().any(|class| {
-        let axes = of_class(class);
-        let length: usize = axes.iter().map(|axis| tile[*axis]).product();
-        length < shape.length(class) || axes.iter().any(|axis| !extents[*axis].is_multiple_of(tile[*axis]))
-    })
+    in_turn.max(found.len().min(1)) as f64
 }
 
 /// What a stage reads of memory once the sums are there.

@@ -78,8 +78,7 @@ pub struct SideLoad {
     pub step: usize,
     /// Along which direction neighbouring threads fetch.
     pub fetch: Fetch,
-    /// Elements that a thread fetches at once, along that direction: 1, or those of the widest access. For tensor cores also some of
-    /// those.
+    /// Elements that a thread fetches at once, along that direction: 1, or those of the widest access; for tensor cores also fewer.
     pub width: usize,
     /// Steps along the reduction that neighbouring threads fetch before they go to the next row or column.
     pub window: usize,
@@ -129,10 +128,8 @@ impl SideLoad {
                 let read = &body.stages[0].expr.reads[read];
                 (is_copied || read.guard.is_always()) && is_wide(body, contraction, read, fetch, (&axes, tile), width)
             }
-            None => {
-                let computed = || ComputedRun::of(body, contraction, class, tile, fetch, width);
-                shape.unit == ComputeUnit::Mma && computed().is_some()
-            }
+            None if shape.unit == ComputeUnit::Simt => false,
+            None => ComputedRun::of(body, contraction, class, tile, fetch, width).is_some(),
         };
         let widths = if is_copied && crosses { &[][..] } else { widths(shape.unit, storage) };
         let width = widths.iter().copied().find(|width| are_together(*width)).unwrap_or(1);
@@ -209,8 +206,8 @@ impl SideLoad {
         (class, shape): (AxisClass, &ContractionShape),
     ) -> bool {
         let is_read = plain_read(&body.stages[0].expr, contraction.factor(class)).is_some();
-        let goes_through_registers = !self.is_copied(body, contraction, (class, shape));
-        self.unit == ComputeUnit::Mma && self.width > 1 && is_read && goes_through_registers
+        let is_wide = self.unit == ComputeUnit::Mma && self.width > 1;
+        is_wide && is_read && !self.is_copied(body, contraction, (class, shape))
     }
 
     /// Whether what a thread fetches at once lies in different rows of the tile.
@@ -375,7 +372,9 @@ fn widths(unit: ComputeUnit, storage: ElementType) -> &'static [usize] {
     let all = &[8, 4, 2][..];
     match unit {
         ComputeUnit::Mma => all,
-        ComputeUnit::Simt => all.iter().position(|width| *width == storage.access_elements()).map_or(&[], |at| &all[at..=at]),
+        ComputeUnit::Simt => {
+            all.iter().position(|width| *width == storage.access_elements()).map_or(&[], |at| &all[at..=at])
+        }
     }
 }
 
