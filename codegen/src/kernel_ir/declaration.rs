@@ -190,12 +190,8 @@ impl Statement {
                 Effects { outcome, uniform: Some(warp("a shuffle's control flow")), flaw, ..Effects::NONE }
             }
             Self::LoadMatrices { array, index, .. } => {
-                let rows = Access {
-                    element: Some(ScalarType::F32),
-                    elements: MATRIX_ROW,
-                    fewest_bytes: MATRIX_ROW_BYTES,
-                    ..read(Memory::Shared(*array))
-                };
+                let rows =
+                    Access { elements: MATRIX_ROW, fewest_bytes: MATRIX_ROW_BYTES, ..read(Memory::Shared(*array)) };
                 let flaw = match index {
                     Expression::Constant(Constant::I32(index)) if index % MATRIX_ROW as i32 != 0 => {
                         Some(Flaw::MatrixRow(*index))

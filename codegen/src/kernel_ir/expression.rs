@@ -93,6 +93,8 @@ pub enum UnaryOp {
     ToF16,
     /// The `F32` without its lower 16 bits that is nearest to an `F32`, ties to even.
     ToBF16,
+    /// The value of IEEE binary16 whose code is the lower 16 bits of an `I32`, as an `F32`.
+    OfF16,
     /// The bits of an `F32`, as an `I32`.
     Bits,
     /// The `F32` that has the bits of an `I32`.

@@ -74,7 +74,8 @@ impl MemoryType {
 
     /// Whether an access of a thread moves so many elements.
     pub fn is_moved_together(self, elements: usize) -> bool {
-        Width::of(elements).is_some_and(|width| width != Width::Eight || self.rounding().is_some())
+        let are_eight = matches!(self, Self::U16 | Self::F16 | Self::BF16);
+        Width::of(elements).is_some_and(|width| width != Width::Eight || are_eight)
     }
 
     /// The function that rounds an `F32` as a store does; `None` for types that keep what a register holds in range.
@@ -115,7 +116,7 @@ pub enum Width {
     Two,
     /// Four consecutive elements.
     Four,
-    /// Eight consecutive elements of floating point of 16 bits.
+    /// Eight consecutive elements of floating point of 16 bits, or of unsigned integers of two bytes.
     Eight,
 }
 

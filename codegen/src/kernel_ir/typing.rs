@@ -14,7 +14,7 @@ pub fn unary_result(op: UnaryOp, scalar: ScalarType) -> Option<ScalarType> {
         UnaryOp::Negate | UnaryOp::Absolute => matches!(scalar, I32 | I64 | F32).then_some(scalar),
         UnaryOp::Not => (scalar == Bool).then_some(Bool),
         UnaryOp::Bits => (scalar == F32).then_some(I32),
-        UnaryOp::OfBits => (scalar == I32).then_some(F32),
+        UnaryOp::OfF16 | UnaryOp::OfBits => (scalar == I32).then_some(F32),
         UnaryOp::Exp
         | UnaryOp::Log
         | UnaryOp::Sqrt

@@ -67,6 +67,7 @@ pub(crate) fn unary_wrapped(element: ElementType, op: UnaryOp, value: Expression
         | UnaryOp::RoundEven
         | UnaryOp::ToF16
         | UnaryOp::ToBF16
+        | UnaryOp::OfF16
         | UnaryOp::Bits
         | UnaryOp::OfBits => result,
     }

@@ -195,11 +195,6 @@ impl<'a> Emitter<'a> {
         self.kernel.shared.push(SharedArray { memory, length: length as u32 })
     }
 
-    /// The type of the elements of a shared array.
-    pub(crate) fn shared_type(&self, array: SharedId) -> MemoryType {
-        self.kernel.shared[array].memory
-    }
-
     /// The array that lasts from call to call.
     pub(crate) fn keep(&mut self, memory: MemoryType, length: usize) -> SharedId {
         let array = self.shared(memory, length);

@@ -166,8 +166,10 @@ pub(crate) fn bind_guard(
     Ok(emit_guard(emitter, expr, guard, at)?.map(|holds| bind_comparisons(emitter, holds)))
 }
 
-fn bind_comparisons(emitter: &mut Emitter, holds: Expression) -> Expression {
+/// Conditions that hold together, with each in a local.
+pub(crate) fn bind_comparisons(emitter: &mut Emitter, holds: Expression) -> Expression {
     match holds {
+        Expression::Constant(_) | Expression::Local(_) => holds,
         Expression::Binary(BinaryOp::And, left, right) => {
             let (left, right) = (bind_comparisons(emitter, *left), bind_comparisons(emitter, *right));
             binary(BinaryOp::And, left, right)

@@ -5,7 +5,8 @@ use crate::lower::arithmetic::scalar_type;
 use std::collections::HashMap;
 
 use warpweave_graph::ElementType;
-use warpweave_graph::expr::{Index, IndirectIndex, Read, ReadId, Scalar, TensorExpr};
+use warpweave_graph::expr::{Index, IndirectIndex, Literal, Read, ReadId, Scalar, TensorExpr};
+use warpweave_graph::halves::{bf16_of_single, f16_of_single};
 use warpweave_graph::text::reader::Word;
 use warpweave_plan::body::{GroupBody, Stage, StageSource};
 use warpweave_plan::template::staged::blocked::is_wide;
@@ -19,7 +20,7 @@ use crate::kernel_ir::typing::{binary_result, unary_result};
 use crate::lower::convert::{binary_wrapped, converted, unary_wrapped};
 use crate::lower::emitter::{Emitter, StagedArray, add, multiply};
 use crate::lower::error::LowerError;
-use crate::lower::index::{Coordinates, bind_guard, emit_guard, emit_index};
+use crate::lower::index::{Coordinates, bind_comparisons, bind_guard, emit_guard, emit_index};
 use crate::lower::unsupported::{binary, check_function, unary};
 
 /// Which stage of a body.
@@ -249,18 +250,48 @@ impl<'p> Point<'p> {
         to: ArrayId,
         at: Expression,
     ) -> Result<(), LowerError> {
+        self.load_into(emitter, id, (to, at), None)
+    }
+
+    /// The same with the code of floating point of 16 bits instead of the value.
+    pub(crate) fn read_code_into(
+        &mut self,
+        emitter: &mut Emitter,
+        id: ReadId,
+        to: ArrayId,
+        at: Expression,
+    ) -> Result<(), LowerError> {
+        self.load_into(emitter, id, (to, at), Some(MemoryType::U16))
+    }
+
+    /// Loads a read's value, or what its memory holds as another type: then fills of 16 bits are codes.
+    fn load_into(
+        &mut self,
+        emitter: &mut Emitter,
+        id: ReadId,
+        (to, at): (ArrayId, Expression),
+        loaded_as: Option<MemoryType>,
+    ) -> Result<(), LowerError> {
         let read = &self.stage.of(emitter.body()).expr.reads[id];
         let StageSource::Operand(operand) = self.stage.of(emitter.body()).sources[read.operand] else {
             unreachable!("what is fetched ahead is a tensor in memory")
         };
         let place = Place::Element(to, at);
         let guard = emit_guard(emitter, &self.stage.of(emitter.body()).expr, &read.guard, &self.coordinates())?;
+        let guard = match loaded_as {
+            Some(_) => guard.map(|holds| bind_comparisons(emitter, holds)),
+            None => guard,
+        };
         if guard.is_some() {
-            let value = emit_literal(emitter, read.fill)?;
+            let value = match loaded_as {
+                Some(_) => Expression::i32(i32::from(code_of(read.fill))),
+                None => emit_literal(emitter, read.fill)?,
+            };
             emitter.push(Statement::Assign { place: place.clone(), value });
         }
         emitter.when(guard, |emitter| {
             let (space, memory, index) = self.address(emitter, operand, read)?;
+            let memory = loaded_as.unwrap_or(memory);
             emitter.push(Statement::LoadGlobal { place, space, memory, width: Width::One, index });
             Ok(())
         })
@@ -399,6 +430,12 @@ impl<'p> Point<'p> {
     pub(crate) fn coordinates(&self) -> Coordinates<'_> {
         Coordinates { axes: &self.axes, places: &self.places }
     }
+}
+
+/// The code of a literal of floating point of 16 bits.
+pub(crate) fn code_of(literal: Literal) -> u16 {
+    let single = literal.to_f64() as f32;
+    if literal.element() == ElementType::BF16 { bf16_of_single(single) } else { f16_of_single(single) }
 }
 
 /// x of 1 / (1 + e⁻ˣ) in singles.

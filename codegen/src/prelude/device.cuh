@@ -187,17 +187,18 @@ WW_FUNCTION void ww_arena_maximum(ww_buffers const& buffers, ww_u64 word, ww_u64
     *(vector4*)(array + index) = {(memory)a, (memory)b, (memory)c, (memory)d};                                         \
   }
 
-// Copies of `bytes` = 4, 8 or 16 into shared memory that go on while the thread does. A size of 0 writes zeros and reads
+// Copies of `bytes` = 4, 8 or 16 into shared memory that go on while the thread does. Where nothing exists it writes zeros and reads
 // nothing, wherever the address lies. Those of 16 bytes bypass the first-level cache.
 template <int bytes>
 WW_FUNCTION void ww_async_copy(void* to, unsigned char const* from, bool exists) {
   ww_u32 const place = (ww_u32)__cvta_generic_to_shared(to);
-  ww_u32 const size = exists ? bytes : 0;
+  ww_u32 const found = exists;
   if (bytes == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(place), "l"(from), "r"(size) : "memory");
+    asm volatile("{.reg .pred p; setp.eq.u32 p, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, p;}"
+                 :: "r"(place), "l"(from), "r"(found) : "memory");
   } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
-                 :: "r"(place), "l"(from), "n"(bytes == 16 ? 8 : bytes), "r"(size) : "memory");
+    asm volatile("{.reg .pred p; setp.eq.u32 p, %3, 0; cp.async.ca.shared.global [%0], [%1], %2, p;}"
+                 :: "r"(place), "l"(from), "n"(bytes == 16 ? 8 : bytes), "r"(found) : "memory");
   }
 }
 template <int bytes, class T>

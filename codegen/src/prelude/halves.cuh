@@ -24,6 +24,7 @@ WW_FUNCTION unsigned short ww_code_of_bf16(float value) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(code) : "f"(value));
   return code;
 }
+WW_FUNCTION float ww_of_f16(ww_u32 code) { return ww_single_of_f16((unsigned short)code); }
 WW_FUNCTION float ww_to_f16(float value) { return ww_single_of_f16(ww_code_of_f16(value)); }
 WW_FUNCTION float ww_to_bf16(float value) { return ww_single_of_bf16(ww_code_of_bf16(value)); }
 
@@ -116,3 +117,33 @@ WW_FUNCTION ww_u32 ww_pair_of_bf16(float first, float second) {
 
 WW_DEFINE_HALF(f16)
 WW_DEFINE_HALF(bf16)
+
+// Codes as they are: eight are four words.
+WW_FUNCTION void ww_codes_of_words(ww_u32* to, ww_u32 const* words) {
+#pragma unroll
+  for (int word = 0; word < 4; ++word) to[2 * word] = words[word] & 0xffffu, to[2 * word + 1] = words[word] >> 16;
+}
+WW_FUNCTION ww_u32 ww_word_of_codes(ww_u32 first, ww_u32 second) { return (first & 0xffffu) | second << 16; }
+#define WW_DEFINE_CODE_LOADS(space)                                                                                    \
+  WW_FUNCTION void ww_##space##_load8_u16(ww_u32* to, ww_buffers const& buffers, ww_u64 index) {                       \
+    ww_u32 words[4];                                                                                                   \
+    ww_##space##_load4_i32(words, buffers, index / 2);                                                                 \
+    ww_codes_of_words(to, words);                                                                                      \
+  }
+WW_DEFINE_CODE_LOADS(arena)
+WW_DEFINE_CODE_LOADS(weights)
+WW_FUNCTION void ww_arena_store8_u16(ww_buffers const& buffers, ww_u64 index, ww_u32 a, ww_u32 b, ww_u32 c, ww_u32 d,
+                                     ww_u32 e, ww_u32 f, ww_u32 g, ww_u32 h) {
+  ww_arena_store4_i32(buffers, index / 2, ww_word_of_codes(a, b), ww_word_of_codes(c, d), ww_word_of_codes(e, f),
+                      ww_word_of_codes(g, h));
+}
+WW_FUNCTION void ww_shared_load8_u16(ww_u32* to, unsigned short const* array, int index) {
+  uint4 const words = *(uint4 const*)(array + index);
+  ww_u32 const each[4] = {words.x, words.y, words.z, words.w};
+  ww_codes_of_words(to, each);
+}
+WW_FUNCTION void ww_shared_store8_u16(unsigned short* array, int index, ww_u32 a, ww_u32 b, ww_u32 c, ww_u32 d,
+                                      ww_u32 e, ww_u32 f, ww_u32 g, ww_u32 h) {
+  *(uint4*)(array + index) = {ww_word_of_codes(a, b), ww_word_of_codes(c, d), ww_word_of_codes(e, f),
+                              ww_word_of_codes(g, h)};
+}

@@ -46,35 +46,41 @@ struct ww_bf16 {
   explicit operator float() const { return ww_f32_of_bits((ww_u32)code << 16); }
 };
 
+WW_FUNCTION float ww_of_f16(ww_u32 code) {
+  ww_f16 half;
+  half.code = (unsigned short)code;
+  return (float)half;
+}
 WW_FUNCTION float ww_to_f16(float value) { return (float)ww_f16(value); }
 WW_FUNCTION float ww_to_bf16(float value) { return (float)ww_bf16(value); }
 
 WW_DEFINE_ACCESS(f16, float, ww_f16)
 WW_DEFINE_ACCESS(bf16, float, ww_bf16)
 
-#define WW_DEFINE_EIGHT(name, memory)                                                                                  \
-  WW_DEFINE_LOAD_OF_EIGHT(arena, name, memory)                                                                         \
-  WW_DEFINE_LOAD_OF_EIGHT(weights, name, memory)                                                                       \
-  WW_FUNCTION void ww_arena_store8_##name(ww_buffers const& buffers, ww_u64 index, float a, float b, float c, float d, \
-                                          float e, float f, float g, float h) {                                        \
+#define WW_DEFINE_EIGHT(name, type, memory)                                                                            \
+  WW_DEFINE_LOAD_OF_EIGHT(arena, name, type, memory)                                                                   \
+  WW_DEFINE_LOAD_OF_EIGHT(weights, name, type, memory)                                                                 \
+  WW_FUNCTION void ww_arena_store8_##name(ww_buffers const& buffers, ww_u64 index, type a, type b, type c, type d,     \
+                                          type e, type f, type g, type h) {                                            \
     ww_host::arena.at("the arena", index, sizeof(memory), 8);                                                          \
     ww_arena_store4_##name(buffers, index, a, b, c, d), ww_arena_store4_##name(buffers, index + 4, e, f, g, h);        \
   }                                                                                                                    \
-  WW_FUNCTION void ww_shared_load8_##name(float* to, memory const* array, int index) {                                 \
+  WW_FUNCTION void ww_shared_load8_##name(type* to, memory const* array, int index) {                                  \
     ww_check_shared(array, index, sizeof(memory), 8);                                                                  \
     ww_shared_load4_##name(to, array, index), ww_shared_load4_##name(to + 4, array, index + 4);                        \
   }                                                                                                                    \
-  WW_FUNCTION void ww_shared_store8_##name(memory* array, int index, float a, float b, float c, float d, float e,      \
-                                           float f, float g, float h) {                                                \
+  WW_FUNCTION void ww_shared_store8_##name(memory* array, int index, type a, type b, type c, type d, type e, type f,   \
+                                           type g, type h) {                                                           \
     ww_check_shared(array, index, sizeof(memory), 8);                                                                  \
     ww_shared_store4_##name(array, index, a, b, c, d), ww_shared_store4_##name(array, index + 4, e, f, g, h);          \
   }
 
-#define WW_DEFINE_LOAD_OF_EIGHT(space, name, memory)                                                                   \
-  WW_FUNCTION void ww_##space##_load8_##name(float* to, ww_buffers const& buffers, ww_u64 index) {                     \
+#define WW_DEFINE_LOAD_OF_EIGHT(space, name, type, memory)                                                             \
+  WW_FUNCTION void ww_##space##_load8_##name(type* to, ww_buffers const& buffers, ww_u64 index) {                      \
     ww_host::space.at("the " #space, index, sizeof(memory), 8);                                                        \
     ww_##space##_load4_##name(to, buffers, index), ww_##space##_load4_##name(to + 4, buffers, index + 4);              \
   }
 
-WW_DEFINE_EIGHT(f16, ww_f16)
-WW_DEFINE_EIGHT(bf16, ww_bf16)
+WW_DEFINE_EIGHT(f16, float, ww_f16)
+WW_DEFINE_EIGHT(bf16, float, ww_bf16)
+WW_DEFINE_EIGHT(u16, ww_u32, unsigned short)

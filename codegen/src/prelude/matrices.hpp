@@ -136,6 +136,9 @@ inline void multiply_matrices(layout const& factors, float* to, ww_u32 const (&a
   }
 }
 
+template <class T> static unsigned short code_of(T const& element) { return element.code; }
+inline unsigned short code_of(unsigned short element) { return element; }
+
 // Lane 8m + r names row r of matrix m; each lane takes two neighbours of a row, or of a column.
 template <ww_u32 count, bool transposed, class T>
 static void load_matrices(ww_u32* to, T const* array, int index) {
@@ -146,7 +149,7 @@ static void load_matrices(ww_u32* to, T const* array, int index) {
     ww_u32 word = 0;
     for (ww_u32 part = 0; part < 2; ++part) {
       ww_u32 const row = transposed ? minor + part : major, column = transposed ? major : minor + part;
-      word |= (ww_u32)((T const*)(uintptr_t)rows[8 * matrix + row])[column].code << 16 * part;
+      word |= (ww_u32)code_of(((T const*)(uintptr_t)rows[8 * matrix + row])[column]) << 16 * part;
     }
     to[matrix] = word;
   }
@@ -154,18 +157,18 @@ static void load_matrices(ww_u32* to, T const* array, int index) {
 
 }  // namespace ww_host
 
-#define WW_DEFINE_MATRIX_LOAD(count, name)                                                                             \
-  WW_FUNCTION void ww_load_matrices##count##_##name(ww_u32* to, ww_##name const* array, int index) {                   \
+#define WW_DEFINE_MATRIX_LOAD(count, name, type)                                                                       \
+  WW_FUNCTION void ww_load_matrices##count##_##name(ww_u32* to, type const* array, int index) {                        \
     ww_host::load_matrices<count, false>(to, array, index);                                                            \
   }                                                                                                                    \
-  WW_FUNCTION void ww_load_matrices##count##_transposed_##name(ww_u32* to, ww_##name const* array, int index) {        \
+  WW_FUNCTION void ww_load_matrices##count##_transposed_##name(ww_u32* to, type const* array, int index) {             \
     ww_host::load_matrices<count, true>(to, array, index);                                                             \
   }
 
 #define WW_DEFINE_MATRICES(name, exponent_bits, fraction_bits)                                                         \
-  WW_DEFINE_MATRIX_LOAD(1, name)                                                                                       \
-  WW_DEFINE_MATRIX_LOAD(2, name)                                                                                       \
-  WW_DEFINE_MATRIX_LOAD(4, name)                                                                                       \
+  WW_DEFINE_MATRIX_LOAD(1, name, ww_##name)                                                                            \
+  WW_DEFINE_MATRIX_LOAD(2, name, ww_##name)                                                                            \
+  WW_DEFINE_MATRIX_LOAD(4, name, ww_##name)                                                                            \
   WW_FUNCTION void ww_multiply_matrices_##name(float* to, ww_u32 a, ww_u32 b, ww_u32 c, ww_u32 d, ww_u32 e, ww_u32 f,  \
                                                float p, float q, float r, float s) {                                   \
     ww_host::multiply_matrices({exponent_bits, fraction_bits}, to, {a, b, c, d}, {e, f}, {p, q, r, s});                \
@@ -173,3 +176,6 @@ static void load_matrices(ww_u32* to, T const* array, int index) {
 
 WW_DEFINE_MATRICES(f16, 5, 10)
 WW_DEFINE_MATRICES(bf16, 8, 7)
+WW_DEFINE_MATRIX_LOAD(1, u16, unsigned short)
+WW_DEFINE_MATRIX_LOAD(2, u16, unsigned short)
+WW_DEFINE_MATRIX_LOAD(4, u16, unsigned short)

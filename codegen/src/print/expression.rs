@@ -184,6 +184,7 @@ impl Printer<'_> {
             UnaryOp::RoundEven => "ww_round_even",
             UnaryOp::ToF16 => "ww_to_f16",
             UnaryOp::ToBF16 => "ww_to_bf16",
+            UnaryOp::OfF16 => "ww_of_f16",
             UnaryOp::Bits => "ww_bits_of_f32",
             UnaryOp::OfBits => "ww_f32_of_bits",
         };

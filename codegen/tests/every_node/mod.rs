@@ -173,7 +173,9 @@ fn expressions() -> Function {
         body.push(assign(single, Expression::Unary(op, Box::new(single.into()))));
     }
     body.push(assign(word, Expression::Unary(UnaryOp::Bits, Box::new(single.into()))));
-    body.push(assign(single, Expression::Unary(UnaryOp::OfBits, Box::new(word.into()))));
+    for op in [UnaryOp::OfF16, UnaryOp::OfBits] {
+        body.push(assign(single, Expression::Unary(op, Box::new(word.into()))));
+    }
     let numbers = [ScalarType::I32, ScalarType::I64, ScalarType::F32];
     for (ops, scalars, result) in [
         (&[BinaryOp::Add, BinaryOp::Subtract, BinaryOp::Multiply, BinaryOp::Divide][..], &numbers[..], None),

@@ -34,6 +34,7 @@ pub enum NarrowUnary {
     RoundEven,
     ToF16,
     ToBF16,
+    OfF16,
     SameBits,
     I32ToF32,
     F32ToI32,
@@ -132,6 +133,7 @@ pub fn narrow_unary(op: UnaryOp, scalar: ScalarType) -> Option<NarrowUnary> {
         UnaryOp::RoundEven => (f32_only, NarrowUnary::RoundEven),
         UnaryOp::ToF16 => (f32_only, NarrowUnary::ToF16),
         UnaryOp::ToBF16 => (f32_only, NarrowUnary::ToBF16),
+        UnaryOp::OfF16 => (i32_only, NarrowUnary::OfF16),
         UnaryOp::Bits => (f32_only, NarrowUnary::SameBits),
         UnaryOp::OfBits => (i32_only, NarrowUnary::SameBits),
     };
@@ -255,6 +257,7 @@ impl NarrowUnary {
             Self::RoundEven => f.round_ties_even().to_bits(),
             Self::ToF16 => single_of_f16(f16_of_single(f)).to_bits(),
             Self::ToBF16 => single_of_bf16(bf16_of_single(f)).to_bits(),
+            Self::OfF16 => single_of_f16(x as u16).to_bits(),
             Self::SameBits => x,
             Self::I32ToF32 => (x as i32 as f32).to_bits(),
             Self::F32ToI32 => f as i32 as u32,
@@ -425,7 +428,7 @@ mod tests {
         check(i32::MAX);
     }
 
-    const UNARY: [UnaryOp; 19] = [
+    const UNARY: [UnaryOp; 20] = [
         UnaryOp::Negate,
         UnaryOp::Absolute,
         UnaryOp::Not,
@@ -443,6 +446,7 @@ mod tests {
         UnaryOp::RoundEven,
         UnaryOp::ToF16,
         UnaryOp::ToBF16,
+        UnaryOp::OfF16,
         UnaryOp::Bits,
         UnaryOp::OfBits,
     ];

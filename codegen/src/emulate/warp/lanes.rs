@@ -200,6 +200,7 @@ impl Frame {
                 RoundEven,
                 ToF16,
                 ToBF16,
+                OfF16,
                 SameBits,
                 I32ToF32,
                 F32ToI32,

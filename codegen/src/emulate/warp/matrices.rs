@@ -112,10 +112,14 @@ fn receiver(row: usize, column: usize, transposed: bool) -> usize {
     row * SIDE / 2 + column / 2
 }
 
-/// The code of an element that the emulator holds as a single; all NaN have one code.
-fn code(memory: MemoryType, single: u32) -> u16 {
-    let single = f32::from_bits(single);
-    if memory == MemoryType::BF16 { bf16_of_single(single) } else { f16_of_single(single) }
+/// The code of an element as the emulator holds it; all NaN that it holds as singles have one code.
+fn code(memory: MemoryType, held: u32) -> u16 {
+    let single = f32::from_bits(held);
+    match memory {
+        MemoryType::F16 => f16_of_single(single),
+        MemoryType::BF16 => bf16_of_single(single),
+        _ => held as u16,
+    }
 }
 
 impl Loaded {

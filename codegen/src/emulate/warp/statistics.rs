@@ -119,6 +119,7 @@ fn is_float_unary(op: NarrowUnary) -> bool {
         | NarrowUnary::AbsoluteI32
         | NarrowUnary::ToF16
         | NarrowUnary::ToBF16
+        | NarrowUnary::OfF16
         | NarrowUnary::Not
         | NarrowUnary::SameBits
         | NarrowUnary::I32ToF32

@@ -45,6 +45,7 @@ words!(UnaryOp {
     RoundEven => "round",
     ToF16 => "to_f16",
     ToBF16 => "to_bf16",
+    OfF16 => "of_f16",
     Bits => "bits",
     OfBits => "of_bits",
 });

@@ -6,6 +6,7 @@
 
 pub(crate) mod boxes;
 pub(crate) mod epilogue;
+mod part;
 pub(crate) mod side;
 mod slices;
 pub(crate) mod unit;
@@ -99,7 +100,7 @@ impl<'l> Loop<'l> {
         match shape.pipeline {
             Pipeline::Unpipelined => this.in_turn(emitter),
             Pipeline::RegisterPrefetch => this.through_registers(emitter),
-            Pipeline::Asynchronous { depth } if is_copied(emitter, contraction, sides) => {
+            Pipeline::Asynchronous { depth } if sides.iter().all(|side| side.is_copied) => {
                 this.asynchronous(emitter, depth)
             }
             Pipeline::Asynchronous { .. } => this.through_registers(emitter),
@@ -122,7 +123,7 @@ impl<'l> Loop<'l> {
     }
 
     /// The next step's loads are under way while this step's tiles are multiplied. Two buffers need one barrier a step, among the
-    /// threads that fetch together.
+    /// threads that fetch together. A side that copies can bring alone is copied to the buffer that all have read.
     fn through_registers(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
         let meeting = match self.products.shape.fetching_slices() {
             1 => Statement::BlockBarrier,
@@ -132,6 +133,9 @@ impl<'l> Loop<'l> {
         let buffer = |step: LocalId| binary(BinaryOp::BitAnd, step, Expression::i32(1));
         let place = |emitter: &mut Emitter, step: &Step, buffer: &Expression| {
             self.place(emitter, step, buffer)?;
+            if self.has_copies() {
+                emitter.push(Statement::AsyncWait { pending: 0 });
+            }
             emitter.push(meeting.clone());
             Ok::<(), LowerError>(())
         };
@@ -141,7 +145,7 @@ impl<'l> Loop<'l> {
         ahead.iter().try_for_each(|products| products.load(emitter, &Expression::i32(0), 0))?;
         emitter.repeat(self.steps.clone(), false, |emitter, step| {
             let next = emitter.bind(ScalarType::I32, add(step, Expression::i32(1)));
-            let fetched = self.fetch_next(emitter, next)?;
+            let fetched = self.fetch_next(emitter, next, &buffer(next))?;
             match &ahead {
                 Some(products) => {
                     products.add(emitter, [buffer(step), buffer(next)], |emitter, place_of| match place_of {
@@ -219,27 +223,35 @@ impl<'l> Loop<'l> {
 
     /// The fetch of the first step, around the kernel's own waits if it does them, and around the filling of boxes.
     fn fetch_first(&self, emitter: &mut Emitter) -> Result<Step<'_>, LowerError> {
-        let step = self.step(emitter, Expression::i32(0))?;
+        let (step, buffer) = (self.step(emitter, Expression::i32(0))?, Expression::i32(0));
         if !self.prologue.is_empty() {
-            fetch(emitter, self.prologue.iter().copied(), &step)?;
+            bring(emitter, self.prologue.iter().copied(), &step, &buffer)?;
             let loaded = self.prologue.iter().flat_map(|side| side.fetched()).collect();
             emitter.push(Statement::Await { order: MemoryOrder::Acquire, loaded });
         }
         let (boxed, plain): (Vec<&Side>, Vec<&Side>) = self.behind_waits.iter().partition(|side| side.stages_operands);
-        fetch(emitter, plain, &step)?;
+        bring(emitter, plain, &step, &buffer)?;
         self.boxes.fill(emitter)?;
-        fetch(emitter, boxed, &step)?;
+        bring(emitter, boxed, &step, &buffer)?;
         Ok(step)
+    }
+
+    /// Whether copies bring a side beside one that goes through registers.
+    fn has_copies(&self) -> bool {
+        self.sides.iter().any(Side::is_copied_alone)
     }
 
     /// The fetch of a step behind the first. Elements outside of the output are zero from the first step on, so nothing is cleared
     /// again, unless the last step reaches beyond the reduction.
-    fn fetch_next(&self, emitter: &mut Emitter, next: LocalId) -> Result<Step<'_>, LowerError> {
+    fn fetch_next(&self, emitter: &mut Emitter, next: LocalId, buffer: &Expression) -> Result<Step<'_>, LowerError> {
         let step = self.step(emitter, next.into())?;
+        let (copied, through_registers) = divided(self.sides);
+        copy(emitter, &copied, &step, buffer)?;
         if step.length.is_some() {
-            fetch(emitter, self.sides, &step)?;
+            fetch(emitter, through_registers, &step)?;
         } else {
-            let fetch = |emitter: &mut Emitter| self.sides.iter().try_for_each(|side| side.fetch(emitter, &step));
+            let fetch =
+                |emitter: &mut Emitter| through_registers.iter().try_for_each(|side| side.fetch(emitter, &step));
             emitter.when(step.exists.clone(), fetch)?;
         }
         Ok(step)
@@ -279,7 +291,7 @@ impl<'l> Loop<'l> {
     }
 
     fn place(&self, emitter: &mut Emitter, step: &Step, buffer: &Expression) -> Result<(), LowerError> {
-        self.sides.iter().try_for_each(|side| side.place(emitter, step, buffer))
+        divided(self.sides).1.into_iter().try_for_each(|side| side.place(emitter, step, buffer))
     }
 }
 
@@ -291,9 +303,30 @@ fn turn(emitter: &mut Emitter, buffer: LocalId, buffers: usize) {
     emitter.assign(buffer, turned);
 }
 
-/// Whether asynchronous copies bring both sides, as they lie in memory.
-fn is_copied(emitter: &Emitter, contraction: &Contraction, sides: &[Side; 2]) -> bool {
-    contraction.is_plain(emitter.body()) && sides.iter().all(|side| side.load.can_be_copied())
+/// The sides that copies bring beside others, and those that go through registers.
+fn divided<'s, 'l: 's>(sides: impl IntoIterator<Item = &'s Side<'l>>) -> (Vec<&'s Side<'l>>, Vec<&'s Side<'l>>) {
+    sides.into_iter().partition(|side| side.is_copied_alone())
+}
+
+/// Begins to bring the sides of a step, by copies to a buffer or through registers.
+fn bring<'s, 'l: 's>(
+    emitter: &mut Emitter,
+    sides: impl IntoIterator<Item = &'s Side<'l>>,
+    step: &Step,
+    buffer: &Expression,
+) -> Result<(), LowerError> {
+    let (copied, through_registers) = divided(sides);
+    copy(emitter, &copied, step, buffer)?;
+    fetch(emitter, through_registers, step)
+}
+
+/// Begins to copy sides of a step to a buffer, as a group.
+fn copy(emitter: &mut Emitter, sides: &[&Side], step: &Step, buffer: &Expression) -> Result<(), LowerError> {
+    sides.iter().try_for_each(|side| side.copy(emitter, step, buffer))?;
+    if !sides.is_empty() {
+        emitter.push(Statement::AsyncCommit);
+    }
+    Ok(())
 }
 
 /// Evaluates factors on the thread's elements of a step, zero where there is nothing.

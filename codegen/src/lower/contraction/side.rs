@@ -4,18 +4,21 @@ use warpweave_graph::expr::{AxisId, Index, ReadId, Scalar};
 use warpweave_plan::body::{GroupBody, StageSource};
 use warpweave_plan::template::contraction::joined::JoinedReduction;
 use warpweave_plan::template::contraction::shape::ContractionShape;
-use warpweave_plan::template::contraction::tile_load::{ComputedRun, Fetch, RowLayout, SideLoad, TileRows, plain_read};
+use warpweave_plan::template::contraction::tile_load::{Fetch, RowLayout, SideLoad, TileRows, plain_read};
 use warpweave_plan::template::contraction::unit::ComputeUnit;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 
 use crate::kernel_ir::expression::{BinaryOp, Constant, Expression, ScalarType};
 use crate::kernel_ir::ids::{ArrayId, LocalId, SharedId};
-use crate::kernel_ir::statement::{Place, Statement};
+use crate::kernel_ir::memory::MemoryType;
+use crate::kernel_ir::statement::Statement;
 use crate::lower::arithmetic::scalar_type;
 use crate::lower::arithmetic::set;
 use crate::lower::arithmetic::{access, quotient, remainder, scaled, zero};
+use crate::lower::contraction::part::{Part, parts};
 use crate::lower::emitter::{Emitter, add, binary, both, less};
 use crate::lower::error::LowerError;
+use crate::lower::index::bind_comparisons;
 use crate::lower::scalar::Point;
 use crate::lower::tile::{TileAxes, decode_box};
 
@@ -28,10 +31,14 @@ pub(crate) struct Side<'a> {
     pub(crate) load: SideLoad,
     /// Its buffers in shared memory, `[buffer][step][element]`.
     pub(crate) shared: SharedId,
-    /// What the thread has fetched and not stored yet: the factor's values, unless they are computed of `parts`.
+    /// The factor's values that the thread has fetched, or computed of `parts`, and not stored yet; or codes that it moves.
     fetched: ArrayId,
-    /// What the thread has loaded of a factor that is computed when it is stored; else empty.
+    /// What the thread has loaded of a factor that is computed, or moved as it is, when it is stored; else empty.
     parts: Vec<Part>,
+    /// Whether its tiles hold codes of the 16 bits that memory holds, which are moved without conversion.
+    are_codes: bool,
+    /// Whether asynchronous copies bring it, if the shape has some.
+    pub(crate) is_copied: bool,
     /// The coordinates of the elements that the thread fetches, an array an axis.
     coordinates: Vec<ArrayId>,
     /// Whether each of those elements exists; absent if all do.
@@ -44,18 +51,6 @@ pub(crate) struct Side<'a> {
     slice: Option<LocalId>,
     /// The reduction as it walks it.
     reduction: JoinedReduction,
-}
-
-/// What one read has loaded of a factor that is computed when it is stored, trip by trip.
-struct Part {
-    read: ReadId,
-    loaded: ArrayId,
-    /// Elements of a trip: as many as are fetched at once, or one for all of them.
-    count: usize,
-    /// Elements that are loaded at once.
-    width: usize,
-    /// What its elements are.
-    scalar: ScalarType,
 }
 
 /// A step along the reduction.
@@ -114,7 +109,8 @@ impl<'a> Side<'a> {
         let factor = contraction.factor(class);
         let body = emitter.body();
         let load = SideLoad::new(body, contraction, class, shape, emitter.kernel().tile());
-        let load = if are_aligned(emitter, factor) { load } else { load.narrowed() };
+        let load = load.narrowed(|width| are_aligned(emitter, factor, width));
+        let is_copied = load.is_copied(body, contraction, (class, shape));
         let axes = contraction.tile_axes(body, class);
         let scalar = scalar_type(emitter, contraction.numerics().storage)?;
         let (thread, slice) = match load.slices {
@@ -125,12 +121,20 @@ impl<'a> Side<'a> {
                 (own, Some(emitter.bind(ScalarType::I32, first)))
             }
         };
+        let parts = if is_copied { Vec::new() } else { parts(emitter, contraction, class, &load)? };
+        let are_codes = !parts.is_empty() && plain_read(&body.stages[0].expr, factor).is_some();
+        let memory = if are_codes { MemoryType::U16 } else { emitter.memory_type(load.storage)? };
+        let fetched = match &parts[..] {
+            [part] if are_codes => part.loaded,
+            _ => emitter.array(scalar, load.trips() * load.width),
+        };
         let mut side = Self {
             factor,
-            shared: emitter
-                .shared(emitter.memory_type(contraction.numerics().storage)?, load.words() * shape.buffers()),
-            fetched: emitter.array(scalar, load.trips() * load.width),
-            parts: parts(emitter, contraction, class, &load)?,
+            shared: emitter.shared(memory, load.words() * shape.buffers()),
+            fetched,
+            parts,
+            are_codes,
+            is_copied,
             coordinates: axes.iter().map(|_| emitter.array(ScalarType::I32, load.elements())).collect(),
             axes,
             scalar,
@@ -244,13 +248,22 @@ impl<'a> Side<'a> {
 
     /// The arrays that the thread fetches into.
     pub(crate) fn fetched(&self) -> Vec<ArrayId> {
-        if self.parts.is_empty() { vec![self.fetched] } else { self.parts.iter().map(|part| part.loaded).collect() }
+        match &self.parts[..] {
+            _ if self.is_copied_alone() => Vec::new(),
+            [] => vec![self.fetched],
+            parts => parts.iter().map(|part| part.loaded).collect(),
+        }
+    }
+
+    /// Whether copies bring it even where the other side goes through registers.
+    pub(crate) fn is_copied_alone(&self) -> bool {
+        self.is_copied && self.load.unit == ComputeUnit::Mma
     }
 
     /// Sets what the thread fetches to zero.
     pub(crate) fn clear(&self, emitter: &mut Emitter) -> Result<(), LowerError> {
         for part in &self.parts {
-            let count = Expression::i32((self.load.trips() * part.count) as i32);
+            let count = Expression::i32((self.load.trips() * part.registers) as i32);
             emitter.repeat(count, true, |emitter, at| {
                 emitter.push(set(part.loaded, at.into(), zero(part.scalar)));
                 Ok::<(), LowerError>(())
@@ -269,7 +282,7 @@ impl<'a> Side<'a> {
         })
     }
 
-    /// Evaluates the factor on the thread's elements of a step that exists, where they do; or loads what it is computed of.
+    /// Evaluates the factor on the thread's elements of a step that exists, where they do; or loads its parts.
     pub(crate) fn fetch(&self, emitter: &mut Emitter, step: &Step) -> Result<(), LowerError> {
         let inside = if self.load.elements() == 1 { self.is_inside(&Expression::i32(0)) } else { None };
         emitter.when(both(self.has_unit(), inside), |emitter| {
@@ -282,7 +295,8 @@ impl<'a> Side<'a> {
     fn fetch_trip(&self, emitter: &mut Emitter, step: &Step, trip: LocalId) -> Result<(), LowerError> {
         let (slot, in_step) = self.place_of(trip);
         let inside = if self.load.elements() == 1 { None } else { self.is_inside(&slot) };
-        emitter.when(both(step.reaches(&in_step), inside), |emitter| {
+        let exists = both(step.reaches(&in_step), inside).map(|exists| self.bound(emitter, exists));
+        emitter.when(exists, |emitter| {
             let mut point = Point::new(0, self.point(emitter, step, &in_step, &slot)?, &[]);
             if !self.parts.is_empty() {
                 return self.parts.iter().try_for_each(|part| part.load(emitter, &mut point, trip));
@@ -312,6 +326,7 @@ impl<'a> Side<'a> {
                     let reached = both(step.exists.clone(), step.reaches(&in_step));
                     let exists = both(both(reached, self.is_inside(&slot)), guard);
                     let exists = exists.unwrap_or(Expression::Constant(Constant::Bool(true)));
+                    let exists = self.bound(emitter, exists);
                     let index = self.place_in_tile(base, in_step, slot);
                     let width = access(self.load.width);
                     emitter.push(Statement::AsyncCopy { array: self.shared, index, space, source, width, exists });
@@ -319,6 +334,14 @@ impl<'a> Side<'a> {
                 })
             })
         })
+    }
+
+    /// A condition as a kernel on tensor cores takes it: no operand is loaded under a part of it, and a copy takes no branch.
+    fn bound(&self, emitter: &mut Emitter, exists: Expression) -> Expression {
+        match self.load.unit {
+            ComputeUnit::Simt => exists,
+            ComputeUnit::Mma => bind_comparisons(emitter, exists),
+        }
     }
 
     /// The coordinates of all axes at one element.
@@ -344,7 +367,7 @@ impl<'a> Side<'a> {
 
     /// Stores what was fetched of a step to a buffer.
     pub(crate) fn place(&self, emitter: &mut Emitter, step: &Step, buffer: &Expression) -> Result<(), LowerError> {
-        if !self.parts.is_empty() {
+        if !self.parts.is_empty() && !self.are_codes {
             self.compute(emitter, step)?;
         }
         let width = self.load.width;
@@ -354,6 +377,9 @@ impl<'a> Side<'a> {
                 let (slot, in_step) = self.place_of(trip);
                 let first = self.place_in_tile(base, in_step, slot.clone());
                 let value = |part: usize| {
+                    if self.are_codes {
+                        return self.parts[0].code(trip, part);
+                    }
                     let at = add(scaled(trip.into(), width), Expression::i32(part as i32));
                     Expression::Element(self.fetched, Box::new(at))
                 };
@@ -392,10 +418,7 @@ impl<'a> Side<'a> {
                     let axes = if depends { self.point(emitter, step, &in_step, &slot)? } else { Vec::new() };
                     let mut point = Point::new(0, axes, &[]);
                     for part in &self.parts {
-                        let behind = Expression::i32(element.min(part.count - 1) as i32);
-                        let value = add(scaled(trip.into(), part.count), behind);
-                        let value = Expression::Element(part.loaded, Box::new(value));
-                        point.known_read(part.read, emitter.bind(part.scalar, value));
+                        point.known_read(part.read, emitter.bind(part.value_type(), part.value(trip, element)));
                     }
                     let value = point.emit(emitter, self.factor)?;
                     emitter.push(set(self.fetched, at(element), value));
@@ -428,86 +451,26 @@ fn stages_operands(body: &GroupBody, factor: &Scalar) -> bool {
     stage.expr.reads_of(factor).into_iter().any(|read| matches!(from(read), StageSource::Staged(_)))
 }
 
-/// What a side for tensor cores loads whose factor is computed of tensors in memory, at places that no data name: it is computed when it is
-/// stored, behind the products that hide the loads. Nothing of other sides.
-fn parts(
-    emitter: &mut Emitter,
-    contraction: &Contraction,
-    class: AxisClass,
-    load: &SideLoad,
-) -> Result<Vec<Part>, LowerError> {
-    let (body, tile) = (emitter.body(), emitter.kernel().tile());
-    let (stage, factor) = (&body.stages[0], contraction.factor(class));
-    let expr = &stage.expr;
-    if load.unit != ComputeUnit::Mma || plain_read(expr, factor).is_some() {
-        return Ok(Vec::new());
-    }
-    let is_direct = |id: &ReadId| {
-        let read = &expr.reads[*id];
-        let mut indices = read.index.iter().chain(read.guard.conditions().iter().map(|condition| &condition.index));
-        match stage.sources[read.operand] {
-            StageSource::Operand(operand) => {
-                !emitter.is_tagged(body.operands[operand]) && indices.all(Index::is_free_of_reads)
-            }
-            StageSource::Stage(_) | StageSource::Staged(_) => false,
-        }
-    };
-    let reads = match load.width {
-        1 => {
-            let reads = expr.reads_of(factor);
-            let all = reads.iter().all(is_direct);
-            if all { reads.into_iter().map(|read| (read, false)).collect() } else { Vec::new() }
-        }
-        width => {
-            let run = ComputedRun::of(body, contraction, class, tile, load.fetch, width);
-            run.expect("factors that are computed are fetched together in runs").reads
-        }
-    };
-    let part = |(read, is_wide): (ReadId, bool)| {
-        let element = expr.operands[expr.reads[read].operand].element;
-        let count = if is_wide { load.width } else { 1 };
-        let scalar = scalar_type(emitter, element)?;
-        let loaded = emitter.array(scalar, load.trips() * count);
-        Ok(Part { read, loaded, count, width: count.min(element.access_elements()), scalar })
-    };
-    reads.into_iter().map(part).collect()
+/// Whether so many neighbours, from an aligned element on, are neighbours in the memory of all that a factor reads.
+fn are_aligned(emitter: &Emitter, factor: &Scalar, width: usize) -> bool {
+    emitter.body().stages[0].expr.reads_of(factor).into_iter().all(|read| is_aligned(emitter, read, width))
 }
 
-impl Part {
-    /// Loads what one trip takes from a point on.
-    fn load(&self, emitter: &mut Emitter, point: &mut Point, trip: LocalId) -> Result<(), LowerError> {
-        let first = scaled(trip.into(), self.count);
-        if self.count == 1 {
-            return point.read_into(emitter, self.read, self.loaded, first);
-        }
-        let (space, index, _) = point.source(emitter, self.read)?;
-        let index = emitter.bind(ScalarType::I32, index);
-        let expr = &emitter.body().stages[0].expr;
-        let memory = emitter.memory_type(expr.operands[expr.reads[self.read].operand].element)?;
-        for behind in (0..self.count).step_by(self.width).map(|at| Expression::i32(at as i32)) {
-            let place = Place::Element(self.loaded, add(first.clone(), behind.clone()));
-            let (width, index) = (access(self.width), add(index, behind));
-            emitter.push(Statement::LoadGlobal { place, space, memory, width, index });
-        }
-        Ok(())
-    }
-}
-
-/// Whether the memory of all that a factor reads is laid out row by row, from an aligned element on.
-fn are_aligned(emitter: &Emitter, factor: &Scalar) -> bool {
-    emitter.body().stages[0].expr.reads_of(factor).into_iter().all(|read| is_aligned(emitter, read))
-}
-
-fn is_aligned(emitter: &Emitter, read: ReadId) -> bool {
+fn is_aligned(emitter: &Emitter, read: ReadId, width: usize) -> bool {
     let stage = &emitter.body().stages[0];
     let read = &stage.expr.reads[read];
     let StageSource::Operand(operand) = stage.sources[read.operand] else { return false };
     let tensor = emitter.body().operands[operand];
     let layout = &emitter.memory.tensors[tensor].layout;
     let (_, first) = emitter.place(tensor);
-    let own = stage.expr.operands[read.operand].shape.strides();
+    let shape = &stage.expr.operands[read.operand].shape;
     let linear = |strides: &[usize]| Index::linear(&read.index, strides, 0);
-    let widest = stage.expr.operands[read.operand].element.access_elements();
-    let aligned = (first + layout.offset as i64) % widest as i64 == 0 && !emitter.is_tagged(tensor);
-    aligned && linear(&layout.strides) == linear(&own)
+    let width = stage.expr.operands[read.operand].element.access_elements().min(width);
+    // Runs of a part of a larger tensor lie in its rows.
+    let rows = layout.strides.split_last().zip(shape.last());
+    let are_whole = rows.is_some_and(|((innermost, outer), length)| {
+        *innermost == 1 && outer.iter().chain([length]).all(|elements| elements.is_multiple_of(width))
+    });
+    let aligned = (first + layout.offset as i64) % width as i64 == 0 && !emitter.is_tagged(tensor);
+    aligned && (are_whole || linear(&layout.strides) == linear(&shape.strides()))
 }

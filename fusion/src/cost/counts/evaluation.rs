@@ -196,12 +196,13 @@ impl Address {
         self.sectors_behind(lanes, 0, width)
     }
 
-    /// What the accesses touch that load `count` neighbours a lane, each of the widest.
+    /// What the accesses touch that load `count` neighbours a lane, each of the widest. Those of 16 bits are loaded as words of two.
     fn neighbours(&self, lanes: &Lanes, count: usize) -> KernelCounts {
         let width = count.min(WIDEST_ACCESS / self.bytes as usize);
         let mut counts = KernelCounts::default();
         for start in (0..count).step_by(width) {
-            counts += self.sectors_behind(lanes, start as i64, width).loaded(width);
+            let words = (width * self.bytes as usize).div_ceil(WORD_BYTES);
+            counts += self.sectors_behind(lanes, start as i64, width).loaded(width.min(words));
         }
         counts
     }

@@ -26,7 +26,7 @@ use warpweave_plan::template::contraction::column_runs::ColumnRuns;
 use warpweave_plan::template::contraction::joined::JoinedReduction;
 use warpweave_plan::template::contraction::shape::Pipeline;
 use warpweave_plan::template::contraction::shape::{ContractionShape, Finish};
-use warpweave_plan::template::contraction::tile_load::SideLoad;
+use warpweave_plan::template::contraction::tile_load::{SideLoad, plain_read};
 use warpweave_plan::template::contraction::unit::{ComputeUnit, mma};
 
 /// Instructions for the index and the store of an element, or of a run of them, after a contraction's reduction.
@@ -80,6 +80,9 @@ const DIVISION_INSTRUCTIONS: f64 = 8.0;
 
 /// Instructions of a load: two of its address, itself, and the zero that stands where there is nothing.
 const LOAD_INSTRUCTIONS: f64 = 4.0;
+
+/// Instructions of a copy beside those of its address: where it goes, whether it exists, itself, and three that stand before it.
+const COPY_INSTRUCTIONS: f64 = 9.0;
 
 /// Instructions of a condition: its side and the comparison.
 const GUARD_INSTRUCTIONS: f64 = 2.0;
@@ -177,11 +180,13 @@ fn stored_at_once(counted: &CountedKernel<'_>, shape: &ContractionShape) -> usiz
 /// The time of all steps.
 ///
 /// - *Unpipelined*, a step's loads are issued while the first of them are under way, and nothing is multiplied meanwhile.
-/// - *Through registers*, the next step's loads are under way while a step multiplies, so a step takes no less than they do.
-///   Of the chain that leads to them, other warps' products hide a part.
+/// - *Through registers*, the next step's loads are under way while a step multiplies, so a step takes no less than they do, with
+///   what tensor cores' factors take from their loads to their tiles. Of the chain that leads to them, other warps' products hide a
+///   part.
 /// - *Copied*, the steps ahead are asked for before the first is there. In each step all warps meet, and the products of each
 ///   stand behind its copies: these go through the data path before the reads of shared memory do.
-/// - *Copied, and loaded ahead* of the products, copies and reads of shared memory go on while tensor cores multiply.
+/// - *Copied, and loaded ahead* of the products, copies and reads of shared memory go on while tensor cores multiply. Of the chain
+///   that leads to copies, other warps' products hide a part.
 fn loop_cycles(counted: &CountedKernel<'_>, shape: &ContractionShape, loads: &SideLoads) -> f64 {
     let (arch, latency) = (counted.arch, counted.arch.load_latency_cycles.value);
     let (steps, fetch) = (steps(counted, shape), step_fetch(counted, shape));
@@ -207,15 +212,21 @@ fn loop_cycles(counted: &CountedKernel<'_>, shape: &ContractionShape, loads: &Si
                 0 => issued + lines + step(0.0, 0.0).max(reads) + meeting,
                 _ => step(issued * DEPENDENT_ISSUE, reads + lines) + BARRIER_CYCLES,
             } + loads.named;
-            latency + fetch + before * issued + steps * own.max(fetch).max(ahead)
+            let chain = if shape.unit == ComputeUnit::Mma { loads.decoded } else { 0.0 };
+            let own = own + EXPOSED_CHAIN * chain;
+            chain + latency + fetch + before * issued + steps * own.max(fetch).max(ahead)
         }
         // The last step fetches nothing.
         Pipeline::RegisterPrefetch | Pipeline::Asynchronous { .. } => {
             let own = loads.named + EXPOSED_CHAIN * loads.decoded + loads.evaluated + beside;
             let computed = if loads.waited { own + latency } else { own };
-            let next = computed.max(loads.decoded + latency + fetch);
+            let behind = match shape.unit {
+                ComputeUnit::Simt => 0.0,
+                ComputeUnit::Mma => issue_cycles(counted, shape, loads.behind),
+            };
             let meeting = if shape.points_ahead() > 0 { BARRIER_CYCLES } else { meeting };
-            fetched + found + (steps - 1.0) * next + beside + steps * meeting
+            let next = computed.max(loads.decoded + latency + fetch + behind);
+            fetched + found + behind + (steps - 1.0) * next + beside + steps * meeting
         }
     }
 }
@@ -254,6 +265,8 @@ fn loads_behind_sums(stage: &Stage) -> Vec<ReadId> {
 struct SideLoads {
     /// Instructions of one step's fetches and of storing them to shared memory.
     instructions: f64,
+    /// Of these, those that follow a step's loads.
+    behind: f64,
     /// Passes of the block's stores to shared memory.
     passes: f64,
     /// Cycles from a step's first instruction to its last load, where places are decoded or guarded.
@@ -284,6 +297,7 @@ impl SideLoads {
         let later = body.stages[1..].iter().map(|stage| arithmetic(&stage.expr.body));
         let mut found = Self {
             instructions: 0.0,
+            behind: 0.0,
             passes: 0.0,
             decoded: 0.0,
             named: 0.0,
@@ -316,12 +330,23 @@ impl SideLoads {
             let common = reads.iter().filter(|read| !lies_along(&expr.reads[**read], &axes)).count() as f64;
             let shared = common * LOAD_INSTRUCTIONS + divided + if in_one_row { 0.0 } else { decode };
             let own = (reads.len() as f64 - common) * LOAD_INSTRUCTIONS + GUARD_INSTRUCTIONS * conditions as f64;
-            let computed = arithmetic(factor);
-            found.instructions +=
-                points * shared + trips * (own + computed * width + if found.copied { 1.0 } else { stores });
+            let is_copied = match shape.unit {
+                ComputeUnit::Simt => found.copied,
+                ComputeUnit::Mma => side.is_copied(body, contraction, (class, shape)),
+            };
+            // What is a read for tensor cores is moved as it is.
+            let is_moved = shape.unit == ComputeUnit::Mma && plain_read(expr, factor).is_some();
+            let computed = if is_moved { 0.0 } else { arithmetic(factor) };
             let warps = shape.block_size().warps() as f64;
             let words = (side.width * side.storage.bytes()).div_ceil(WORD_BYTES).max(side.stores()) as f64;
-            found.passes += trips * warps * words * side.store_conflicts();
+            found.instructions += points * shared + trips * own;
+            if is_copied {
+                found.instructions += trips * (computed * width + copy_instructions(shape.unit));
+            } else {
+                found.behind += trips * (computed * width + stores);
+                found.instructions += trips * (computed * width + stores);
+                found.passes += trips * warps * words * side.store_conflicts();
+            }
             let checks = GUARD_INSTRUCTIONS * conditions as f64;
             if decode + checks + divided > 0.0 {
                 let chain = decode + checks + divided + LOAD_INSTRUCTIONS;
@@ -337,6 +362,14 @@ impl SideLoads {
             found.places += place_instructions(counted, class, side.elements());
         }
         found
+    }
+}
+
+/// Instructions of a copy beside those of its address.
+fn copy_instructions(unit: ComputeUnit) -> f64 {
+    match unit {
+        ComputeUnit::Simt => 1.0,
+        ComputeUnit::Mma => COPY_INSTRUCTIONS,
     }
 }
 

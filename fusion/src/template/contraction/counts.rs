@@ -44,7 +44,7 @@ pub struct ContractionModel<'b> {
     /// What a point of both factors' tiles takes, by the shape as far as that follows from it.
     points: RefCell<FxHashMap<ContractionShape, [PointLoads; 2]>>,
     sides: RefCell<FxHashMap<SideKey, SideLoad>>,
-    fetched: RefCell<Known<(AxisClass, SideLoad, Vec<usize>)>>,
+    fetched: RefCell<Known<(AxisClass, SideLoad, Vec<usize>, bool)>>,
     finished: RefCell<Known<(ContractionShape, Vec<usize>)>>,
     finishes: RefCell<FxHashMap<FinishKey, Rc<Finish>>>,
 }
@@ -112,12 +112,18 @@ impl<'b> ContractionModel<'b> {
         for (class, (factor, axes)) in SIDES.into_iter().zip(self.factors.iter().zip(&self.axes)) {
             let tile: Vec<usize> = axes.iter().map(|&axis| kernel.tile()[axis]).collect();
             let side = self.side(class, shape, kernel, &tile);
-            let key = (class, side, tile);
+            let is_word = side.are_words(self.body, &self.contraction, (class, shape));
+            let key = (class, side, tile, is_word);
             let known = self.fetched.borrow().get(&key).copied();
             let is_run =
                 side.width > 1 && plain_read(&self.body.stages[0].expr, self.contraction.factor(class)).is_none();
             let run = is_run.then(|| run_axis(self.body, &self.contraction, class, side.fetch)).flatten();
-            let of_tile = known.unwrap_or_else(|| self.fetches(&tiles, &side, (factor, run), axes, sampling));
+            let count = || {
+                let mut counts = self.fetches(&tiles, &side, (factor, run), axes, sampling);
+                counts.global_loads /= if is_word { 2.0 } else { 1.0 };
+                counts
+            };
+            let of_tile = known.unwrap_or_else(count);
             self.fetched.borrow_mut().insert(key, of_tile);
             counts += of_tile * tiles.count() as f64;
         }

@@ -215,9 +215,11 @@ fn matrix_shapes(
     needed: [usize; 2],
     points: usize,
 ) -> Vec<ContractionShape> {
-    let pipelines: Vec<Pipeline> = match contraction.is_plain(body) {
-        true => MATRIX_DEPTHS.map(|depth| Pipeline::Asynchronous { depth }).to_vec(),
-        false => vec![Pipeline::RegisterPrefetch],
+    let is_plain = [AxisClass::Row, AxisClass::Column].map(|class| contraction.is_plain_side(body, class));
+    let pipelines: Vec<Pipeline> = match is_plain {
+        [true, true] => MATRIX_DEPTHS.map(|depth| Pipeline::Asynchronous { depth }).to_vec(),
+        [true, false] | [false, true] => vec![Pipeline::Asynchronous { depth: 2 }],
+        [false, false] => vec![Pipeline::RegisterPrefetch],
     };
     let numerics = contraction.numerics();
     let fits = |shape: &ContractionShape| {

@@ -1,11 +1,12 @@
 //! Activations with their channels innermost, where products of images in 16 bits read them.
 //!
 //! A tensor core multiplies what lies side by side along the reduction. The channels of an image in ONNX's order lie a whole plane
-//! apart: a load of 16 bytes holds one of them. With channels innermost it holds eight, whatever window is read. Inputs, outputs,
-//! states and parts of concats keep their order; what stands between them is turned together, so that element-wise operators,
-//! pools and sums of branches read and write in one order. Constants that are multiplied with such images follow them.
+//! apart: a load of 16 bytes holds one of them. With channels innermost it holds eight, whatever window is read. Inputs, outputs and
+//! states keep their order; what stands between them is turned together, so that element-wise operators, pools and sums of branches
+//! read and write in one order. A concat is turned with all of its parts or not at all. Constants that are multiplied with such images
+//! follow them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::rewriting::uses::Uses;
 use crate::expr::{Axis, AxisId, AxisKind, BinaryOp, Index, Read, Reducer, Scalar, TensorExpr, substitute};
@@ -31,8 +32,14 @@ pub fn channels_last(program: &TensorProgram) -> TensorProgram {
         *shape = moved_last(shape, CHANNELS);
     }
     for (statement, product) in program.statements.ids().zip(products) {
-        let Definition::Compute(expr) = &program.statements[statement].definition else { continue };
         let Statement { operands, output, .. } = &program.statements[statement];
+        if let (Definition::Concat { axis }, true) =
+            (&program.statements[statement].definition, turned.contains(output))
+        {
+            let axis = turned_dimension(*axis, program.tensors[*output].ty.shape.len());
+            rewritten.statements[statement].definition = Definition::Concat { axis };
+        }
+        let Definition::Compute(expr) = &program.statements[statement].definition else { continue };
         let mut expr = expr.clone();
         for (position, _) in operands.iter().enumerate().filter(|(_, operand)| turned.contains(operand)) {
             turn_operand(&mut expr, position, CHANNELS);
@@ -150,7 +157,9 @@ fn image_channel(expr: &TensorExpr, read: &Read) -> Option<AxisId> {
 
 /// The tensors to turn: images of products, and what is computed from them or they from, channel by channel.
 fn turned(program: &TensorProgram, uses: &Uses, products: &[Option<Product>]) -> BTreeSet<TensorId> {
-    let can_turn = |tensor: &TensorId| is_inner_image(program, uses, *tensor);
+    let joined = joined(program, uses);
+    let can_turn =
+        |tensor: &TensorId| joined.get(tensor).copied().unwrap_or_else(|| is_inner_image(program, uses, *tensor));
     let images = products.iter().flatten().map(|product| product.image).filter(can_turn);
     let mut turned: BTreeSet<TensorId> = images.collect();
     let mut open: Vec<TensorId> = turned.iter().copied().collect();
@@ -160,7 +169,9 @@ fn turned(program: &TensorProgram, uses: &Uses, products: &[Option<Product>]) ->
         .zip(products)
         .flat_map(|(statement, product)| {
             let linked = statement.operands.iter().enumerate().filter(|(position, operand)| {
-                product.is_some_and(|product| product.image == **operand) || has_channels_of(statement, *position)
+                product.is_some_and(|product| product.image == **operand)
+                    || matches!(statement.definition, Definition::Concat { .. })
+                    || has_channels_of(statement, *position)
             });
             linked.map(|(_, &operand)| [operand, statement.output]).collect::<Vec<_>>()
         })
@@ -177,6 +188,40 @@ fn turned(program: &TensorProgram, uses: &Uses, products: &[Option<Product>]) ->
     turned
 }
 
+/// Of each tensor that a concat has, whether all can be turned that concats join with it: parts and wholes, parts of wholes that are
+/// parts themselves, and so on.
+fn joined(program: &TensorProgram, uses: &Uses) -> BTreeMap<TensorId, bool> {
+    let concats: Vec<&Statement> = program
+        .statements
+        .values()
+        .filter(|statement| matches!(statement.definition, Definition::Concat { .. }))
+        .collect();
+    // A set is named by one of its wholes.
+    let mut last: BTreeMap<TensorId, TensorId> = BTreeMap::new();
+    for concat in concats.iter().rev() {
+        let home = *last.entry(concat.output).or_insert(concat.output);
+        let others: Vec<TensorId> = concat.operands.iter().filter_map(|part| last.get(part).copied()).collect();
+        last.values_mut().filter(|found| others.contains(found)).for_each(|found| *found = home);
+        concat.operands.iter().for_each(|part| _ = last.insert(*part, home));
+    }
+    let can_turn = |tensor: TensorId| {
+        let are_whole = program.tensors[tensor].ty.shape.get(CHANNELS).is_some_and(|channels| channels % WIDTH == 0);
+        are_whole && is_inner_image(program, uses, tensor)
+    };
+    let kept: BTreeSet<TensorId> =
+        last.iter().filter(|(tensor, _)| !can_turn(**tensor)).map(|(_, home)| *home).collect();
+    last.into_iter().map(|(tensor, home)| (tensor, !kept.contains(&home))).collect()
+}
+
+/// Where a dimension of an image stands once its channels come last.
+fn turned_dimension(dimension: usize, rank: usize) -> usize {
+    match dimension {
+        CHANNELS => rank - 1,
+        behind if behind > CHANNELS => behind - 1,
+        before => before,
+    }
+}
+
 /// Whether the output's channels are those of an operand.
 fn has_channels_of(statement: &Statement, position: usize) -> bool {
     let Definition::Compute(expr) = &statement.definition else { return false };
@@ -189,10 +234,14 @@ fn has_channels_of(statement: &Statement, position: usize) -> bool {
 
 /// Whether a tensor is an image that statements alone read, each place by place.
 fn is_inner_image(program: &TensorProgram, uses: &Uses, tensor: TensorId) -> bool {
-    let is_computed = |statement: &Statement| matches!(statement.definition, Definition::Compute(_));
+    let is_computed = |statement: &Statement| !matches!(statement.definition, Definition::Opaque(_));
     let producer = program.producer(tensor).map(|producer| &program.statements[producer]);
     let reads_places = |statement: &Statement| {
-        let Definition::Compute(expr) = &statement.definition else { return false };
+        let expr = match &statement.definition {
+            Definition::Compute(expr) => expr,
+            Definition::Concat { .. } => return true,
+            Definition::Opaque(_) => return false,
+        };
         let of_tensor = |read: &&Read| statement.operands[read.operand] == tensor;
         expr.reads.values().filter(of_tensor).all(|read| read.index.iter().all(Index::is_affine))
     };

@@ -76,6 +76,29 @@ fn images_of_few_channels_and_those_that_are_read_as_rows_stay() {
     check(&programs);
 }
 
+/// A convolution joined with what it reads, twice, and a convolution of all.
+const JOINED: &str = "v3 \"a\": f16[1x8x5x5] = Relu \"relu\" (v0)\n\
+    v4 \"b\": f16[1x8x5x5] = Conv \"first\" (v3, v1) {pads = ints [1, 1, 1, 1]}\n\
+    v5 \"c\": f16[1x16x5x5] = Concat \"two\" (v3, v4) {axis = int 1}\n\
+    v6 \"d\": f16[1x24x5x5] = Concat \"three\" (v5, v4) {axis = int 1}\n\
+    v7 \"e\": f16[1x8x5x5] = Conv \"second\" (v6, v2) {pads = ints [1, 1, 1, 1]}\n\
+    v8 \"y\": f16[1x8x1x1] = GlobalAveragePool \"mean\" (v7)\ninput v0\noutput v8\n";
+
+#[test]
+fn concats_are_turned_with_all_of_their_parts_or_not_at_all() {
+    let constants = [[8, 8, 3, 3], [8, 24, 3, 3]];
+    let programs = turned([1, 8, 5, 5], &constants, JOINED);
+    check(&programs);
+    let [_, found] = programs.map(|program| shapes(&program));
+    assert!(found.contains(&vec![1, 5, 5, 16]) && found.contains(&vec![1, 5, 5, 24]), "{found:?}");
+    let narrow = JOINED.replace("f16[1x8x5x5] = Conv \"first\"", "f16[1x4x5x5] = Conv \"first\"");
+    let narrow = narrow.replace("1x16x5x5", "1x12x5x5").replace("1x24x5x5", "1x16x5x5");
+    let programs = turned([1, 8, 5, 5], &[[4, 8, 3, 3], [8, 16, 3, 3]], &narrow);
+    check(&programs);
+    let [_, found] = programs.map(|program| shapes(&program));
+    assert!(found.contains(&vec![1, 12, 5, 5]) && found.contains(&vec![1, 16, 5, 5]), "{found:?}");
+}
+
 #[test]
 fn what_is_stored_in_16_bits_is_turned_after_that() {
     let wide = "graph \"\"\nv0 \"x\": f32[1x8x5x5] = input\nv1 \"a\": f32[1x8x5x5] = Sin \"sin\" (v0)\n";

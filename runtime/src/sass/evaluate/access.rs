@@ -4,7 +4,9 @@ use super::super::error::CodeError;
 use super::super::instruction::Code;
 use super::super::operand::{Address, Operand, Register, UNIFORM_ZERO, ZERO};
 use super::super::operation::{Modifier, Operation};
+use super::super::parts::predicate_of;
 use super::super::trace::{Effect, Trace};
+use super::bits::Bits;
 use super::exchange::narrowed;
 use super::launch::Launch;
 use super::memory::SharedMemory;
@@ -223,7 +225,18 @@ fn store_shared(warp: &mut Warp, code: &Code, mask: u32, memories: &mut Memories
 
 /// The places of an access to global memory, and its mark in the trace.
 fn touch(warp: &Warp, address: Address, code: &Code, mask: u32, trace: &mut Trace) -> (Places, Effect) {
-    let places = Places::new(warp, address, mask);
+    touch_some(warp, address, code, (mask, mask), trace)
+}
+
+/// The same where of the lanes in `mask` only those in `touching` touch global memory.
+fn touch_some(
+    warp: &Warp,
+    address: Address,
+    code: &Code,
+    (mask, touching): (u32, u32),
+    trace: &mut Trace,
+) -> (Places, Effect) {
+    let places = Places::new(warp, address, touching);
     let mut sectors = wavefronts::sectors(&places.all(), code.bytes());
     trace.unknowns.addresses += u64::from(places.unknown != 0);
     let next = UNKNOWN_SECTORS + trace.sectors.len() as u64 * LANES as u64;
@@ -262,7 +275,7 @@ fn store_global(warp: &mut Warp, code: &Code, mask: u32, memories: &mut Memories
     Ok(effect)
 }
 
-/// An asynchronous copy from global to shared memory.
+/// An asynchronous copy from global to shared memory. Lanes whose condition is known not to hold read nothing and store zeros.
 fn copy(warp: &mut Warp, code: &Code, mask: u32, memories: &mut Memories<'_>) -> Result<Effect, CodeError> {
     let places: Vec<Address> = code
         .operands
@@ -275,12 +288,18 @@ fn copy(warp: &mut Warp, code: &Code, mask: u32, memories: &mut Memories<'_>) ->
     let [to, from] = places[..] else {
         return Err(CodeError::Form(code.text.clone()));
     };
+    let condition = code.operands.last().and_then(predicate_of);
+    let condition = condition.map_or(Bits::TRUE, |(name, negated)| warp.predicate(name, negated));
+    let absent = condition.known & !condition.set;
     let to = shared_addresses(warp, to, mask, memories.trace);
-    let (from, effect) = touch(warp, from, code, mask, memories.trace);
-    for (place, source) in to.iter().zip(from.known) {
+    let (from, effect) = touch_some(warp, from, code, (mask, mask & !absent), memories.trace);
+    for (lane, (place, source)) in to.iter().zip(from.known).enumerate() {
         let Some(place) = place else { continue };
         for word in 0..code.bytes() / 4 {
-            let copied = source.and_then(|source| memories.launch.memory.load(source + 4 * u64::from(word)));
+            let copied = match absent >> lane & 1 {
+                1 => Some(0),
+                _ => source.and_then(|source| memories.launch.memory.load(source + 4 * u64::from(word))),
+            };
             memories.shared.store(*place as u32 + 4 * word, copied);
         }
     }

@@ -136,9 +136,14 @@ fn covered() {
             let (body, tile) = (operator.kernel.body(), operator.kernel.tile());
             for class in [AxisClass::Row, AxisClass::Column] {
                 let side = SideLoad::new(body, contraction, class, &shape, tile);
-                let copied = contraction.is_copied(body, &shape, tile);
+                let copied = side.is_copied(body, contraction, (class, &shape));
                 let computed = plain_read(&body.stages[0].expr, contraction.factor(class)).is_none();
-                count(format!("{:?} by {}, copied {copied}, computed {computed}", side.fetch, side.width));
+                let width = match side.width {
+                    1 => "one by one",
+                    width if width < side.storage.access_elements() => "by fewer than an access",
+                    _ => "by accesses",
+                };
+                count(format!("{:?} {width}, copied {copied}, computed {computed}", side.fetch));
             }
         }
     }

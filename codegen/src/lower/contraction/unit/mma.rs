@@ -149,8 +149,8 @@ struct Factors {
 impl Factors {
     fn new(emitter: &mut Emitter, sides: &[Side; 2], products: &Products) -> Self {
         let shape = &products.shape;
-        let memory = emitter.shared_type(sides[0].shared);
-        let half = Half::ALL.into_iter().find(|half| half.memory() == memory);
+        let memory = emitter.memory_type(sides[0].load.storage);
+        let half = Half::ALL.into_iter().find(|half| memory.as_ref().is_ok_and(|memory| half.memory() == *memory));
         let half = half.expect("the unit multiplies what is stored in 16 bits");
         let counts = [shape.rows / LANE_ROWS, shape.columns / LANE_COLUMNS];
         let words = [0, 1].map(|at| emitter.array(ScalarType::I32, counts[at] * registers(half, at)));

@@ -15,7 +15,7 @@ use warpweave_graph::expr::{AxisId, AxisKind, BinaryOp, Index, Literal, Reducer,
 use warpweave_graph::types::ElementType;
 
 use crate::body::{GroupBody, Stage, StageSource};
-use crate::template::contraction::shape::{ContractionShape, Pipeline};
+use crate::template::contraction::shape::ContractionShape;
 use crate::template::contraction::tile_load::{SideLoad, is_widened, plain_read};
 
 /// How an axis of a contraction takes part.
@@ -117,24 +117,25 @@ impl Contraction {
 
     /// Whether both factors are plain reads of stored singles in memory that give 0 outside, so that copies can bring them.
     pub fn is_plain(&self, body: &GroupBody) -> bool {
+        [AxisClass::Row, AxisClass::Column].into_iter().all(|class| self.is_plain_side(body, class))
+    }
+
+    /// Whether the factor of a class is such a read.
+    pub fn is_plain_side(&self, body: &GroupBody, class: AxisClass) -> bool {
         let Stage { expr, sources, .. } = &body.stages[0];
         let in_memory = |operand: usize| matches!(sources[operand], StageSource::Operand(_));
-        [&self.row_factor, &self.column_factor].into_iter().all(|factor| {
-            let Some(read) = plain_read(expr, factor).map(|read| &expr.reads[read]) else { return false };
-            let element = expr.operands[read.operand].element;
-            let zero = read.guard.is_always() || read.fill == Literal::new(element, 0.0);
-            let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
-            let free = read.index.iter().chain(conditions).all(Index::is_free_of_reads);
-            in_memory(read.operand) && element.is_single() && element == self.storage && zero && free
-        })
+        let Some(read) = plain_read(expr, self.factor(class)).map(|read| &expr.reads[read]) else { return false };
+        let element = expr.operands[read.operand].element;
+        let zero = read.guard.is_always() || read.fill == Literal::new(element, 0.0);
+        let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
+        let free = read.index.iter().chain(conditions).all(Index::is_free_of_reads);
+        in_memory(read.operand) && element.is_single() && element == self.storage && zero && free
     }
 
     /// Whether a kernel of this shape and tile brings the factors by asynchronous copies, of a word at least.
     pub fn is_copied(&self, body: &GroupBody, shape: &ContractionShape, tile: &[usize]) -> bool {
-        let copies = |class| SideLoad::new(body, self, class, shape, tile).can_be_copied();
-        matches!(shape.pipeline, Pipeline::Asynchronous { .. })
-            && self.is_plain(body)
-            && [AxisClass::Row, AxisClass::Column].into_iter().all(copies)
+        let is_copied = |class| SideLoad::new(body, self, class, shape, tile).is_copied(body, self, (class, shape));
+        [AxisClass::Row, AxisClass::Column].into_iter().all(is_copied)
     }
 
     /// The axes of a class, in order.

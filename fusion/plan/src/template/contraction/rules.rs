@@ -117,11 +117,12 @@ impl Rules for ContractionShape {
         Some(Template::Contraction(Self { split_k: parts, ..*self }))
     }
 
-    /// What is in shared memory already is not copied there asynchronously.
+    /// What is in shared memory already is not copied there asynchronously. The other factor is, on tensor cores.
     fn with_staged_operands(&self) -> Option<Template> {
-        let pipeline = match self.pipeline {
-            Pipeline::Unpipelined => Pipeline::Unpipelined,
-            Pipeline::RegisterPrefetch | Pipeline::Asynchronous { .. } => Pipeline::RegisterPrefetch,
+        let pipeline = match (self.pipeline, self.unit) {
+            (Pipeline::Unpipelined, _) => Pipeline::Unpipelined,
+            (Pipeline::Asynchronous { .. }, ComputeUnit::Mma) => Pipeline::Asynchronous { depth: 2 },
+            (Pipeline::RegisterPrefetch | Pipeline::Asynchronous { .. }, _) => Pipeline::RegisterPrefetch,
         };
         Some(Template::Contraction(Self { pipeline, ..*self }))
     }

@@ -24,7 +24,8 @@ pub enum Pipeline {
     /// Loads of the next step into registers, stored to the other of two buffers after multiplying.
     RegisterPrefetch,
     /// Asynchronous copies into one of `depth` buffers, `depth` − 1 steps ahead. A kernel whose factors are not plain
-    /// reads that give 0 outside runs as [`Pipeline::RegisterPrefetch`].
+    /// reads that give 0 outside runs as [`Pipeline::RegisterPrefetch`]; on tensor cores a factor that is one is copied to the other
+    /// buffer meanwhile.
     Asynchronous {
         /// Buffers, 2 to 5.
         depth: usize,

@@ -78,7 +78,7 @@ pub struct SideLoad {
     pub step: usize,
     /// Along which direction neighbouring threads fetch.
     pub fetch: Fetch,
-    /// Elements that a thread fetches at once, along that direction: 1, or those of the widest access.
+    /// Elements that a thread fetches at once, along that direction: 1, or those of the widest access; for tensor cores also fewer.
     pub width: usize,
     /// Steps along the reduction that neighbouring threads fetch before they go to the next row or column.
     pub window: usize,
@@ -117,21 +117,22 @@ impl SideLoad {
         let storage = contraction.numerics().storage;
         // A copy turns no row into a column, unless it is of one element.
         let crosses = fetch == Fetch::Reduction && rows == TileRows::Steps && storage.bytes() >= WORD_BYTES;
-        let copied = matches!(shape.pipeline, Pipeline::Asynchronous { .. }) && contraction.is_plain(body) && crosses;
-        let wide = !copied
-            && match read {
-                Some(read) => {
-                    let read = &body.stages[0].expr.reads[read];
-                    let is_copied =
-                        matches!(shape.pipeline, Pipeline::Asynchronous { .. }) && contraction.is_plain(body);
-                    (is_copied || read.guard.is_always()) && is_wide(body, contraction, read, fetch, &axes, tile)
-                }
-                None => {
-                    let computed = ComputedRun::of(body, contraction, class, tile, fetch, storage.access_elements());
-                    shape.unit == ComputeUnit::Mma && computed.is_some()
-                }
-            };
-        let width = if wide { storage.access_elements() } else { 1 };
+        // On tensor cores each factor is copied that can be; elsewhere both are, or none.
+        let is_plain = match shape.unit {
+            ComputeUnit::Simt => contraction.is_plain(body),
+            ComputeUnit::Mma => contraction.is_plain_side(body, class),
+        };
+        let is_copied = matches!(shape.pipeline, Pipeline::Asynchronous { .. }) && is_plain;
+        let are_together = |width: usize| match read {
+            Some(read) => {
+                let read = &body.stages[0].expr.reads[read];
+                (is_copied || read.guard.is_always()) && is_wide(body, contraction, read, fetch, (&axes, tile), width)
+            }
+            None if shape.unit == ComputeUnit::Simt => false,
+            None => ComputedRun::of(body, contraction, class, tile, fetch, width).is_some(),
+        };
+        let widths = if is_copied && crosses { &[][..] } else { widths(shape.unit, storage) };
+        let width = widths.iter().copied().find(|width| are_together(*width)).unwrap_or(1);
         let slices = shape.fetching_slices();
         let without = Self {
             length: shape.length(class),
@@ -149,9 +150,11 @@ impl SideLoad {
         without.laid_out()
     }
 
-    /// The same with fetches of single elements.
-    pub fn narrowed(self) -> Self {
-        Self { width: 1, window: WINDOW, ..self }.laid_out()
+    /// The same with fetches of as many elements as the unit can fetch at once and for which `are_aligned` holds; of one elsewhere.
+    pub fn narrowed(self, are_aligned: impl Fn(usize) -> bool) -> Self {
+        let narrower = widths(self.unit, self.storage).iter().copied().filter(|width| *width <= self.width);
+        let width = narrower.into_iter().find(|width| are_aligned(*width)).unwrap_or(1);
+        if width == self.width { self } else { Self { width, window: WINDOW, ..self }.laid_out() }
     }
 
     /// With the window and the layout under which fetches and stores of a warp take the fewest passes; of those, the first:
@@ -182,6 +185,29 @@ impl SideLoad {
     /// Whether asynchronous copies can bring what a thread fetches at once: a word at least, which lies together.
     pub fn can_be_copied(&self) -> bool {
         (self.width == 1 || !self.crosses()) && self.width * self.storage.bytes() >= WORD_BYTES
+    }
+
+    /// Whether a kernel of this shape brings the factor of a class by asynchronous copies, if it does those of the other factor.
+    pub fn is_copied(
+        &self,
+        body: &GroupBody,
+        contraction: &Contraction,
+        (class, shape): (AxisClass, &ContractionShape),
+    ) -> bool {
+        let copies = matches!(shape.pipeline, Pipeline::Asynchronous { .. });
+        copies && contraction.is_plain_side(body, class) && self.can_be_copied()
+    }
+
+    /// Whether a thread loads elements of a factor that is a read as words of two, to move them as they are.
+    pub fn are_words(
+        &self,
+        body: &GroupBody,
+        contraction: &Contraction,
+        (class, shape): (AxisClass, &ContractionShape),
+    ) -> bool {
+        let is_read = plain_read(&body.stages[0].expr, contraction.factor(class)).is_some();
+        let is_wide = self.unit == ComputeUnit::Mma && self.width > 1;
+        is_wide && is_read && !self.is_copied(body, contraction, (class, shape))
     }
 
     /// Whether what a thread fetches at once lies in different rows of the tile.
@@ -341,6 +367,17 @@ impl SideLoad {
     }
 }
 
+/// Elements that threads fetch at once for a unit, the most first; single ones left out.
+fn widths(unit: ComputeUnit, storage: ElementType) -> &'static [usize] {
+    let all = &[8, 4, 2][..];
+    match unit {
+        ComputeUnit::Mma => all,
+        ComputeUnit::Simt => {
+            all.iter().position(|width| *width == storage.access_elements()).map_or(&[], |at| &all[at..=at])
+        }
+    }
+}
+
 /// The read that a factor is, if it is nothing else but one, or one of values whose storage type is widened to `compute`.
 pub fn plain_read(expr: &TensorExpr, factor: &Scalar) -> Option<ReadId> {
     match factor {
@@ -374,23 +411,22 @@ pub(super) fn linear(body: &GroupBody, read: &Read) -> Index {
     Index::linear(&read.index, &strides, 0)
 }
 
-/// Whether the neighbouring elements of a widest access of a read, fetched along a direction, are neighbours in memory, aligned, and
-/// exist together, if they do.
+/// Whether `width` neighbouring elements of a read, fetched along a direction, are neighbours in memory, aligned, and exist together,
+/// if they do.
 fn is_wide(
     body: &GroupBody,
     contraction: &Contraction,
     read: &Read,
     fetch: Fetch,
-    axes: &[usize],
-    tile: &[usize],
+    (axes, tile): (&[usize], &[usize]),
+    width: usize,
 ) -> bool {
     let expr = &body.stages[0].expr;
     let index = linear(body, read);
-    let element = expr.operands[read.operand].element;
-    if !element.is_single() || !index.is_affine() {
+    if !expr.operands[read.operand].element.is_single() || !index.is_affine() {
         return false;
     }
-    let divides = |value: i64| value % element.access_elements() as i64 == 0;
+    let divides = |value: i64| value % width as i64 == 0;
     let (inner, run) = match fetch {
         Fetch::Reduction => reduction_run(contraction, body, read, &index),
         Fetch::Elements => {
@@ -436,11 +472,11 @@ impl ComputedRun {
             let element = expr.operands[read.operand].element;
             let in_memory = matches!(stage.sources[read.operand], StageSource::Operand(_)) && element.is_single();
             let index = linear(body, read);
-            let divides = |value: i64| value % element.access_elements() as i64 == 0;
+            let divides = |value: i64| value % width.min(element.access_elements()) as i64 == 0;
             let others = expr.axes.ids().filter(|other| *other != axis && expr.axes[*other].extent > 1);
             let is_aligned =
                 || divides(index.offset()) && others.into_iter().all(|axis| divides(index.coefficient(axis)));
-            let is_read = in_memory && read.guard.is_always() && index.is_affine();
+            let is_read = in_memory && !decides(read, axis) && index.is_affine();
             match index.coefficient(axis) {
                 0 if is_read => Some((id, false)),
                 1 if is_read && is_aligned() => Some((id, true)),
