@@ -7,6 +7,7 @@
 
 mod arch_file;
 mod build;
+mod bundles;
 mod check;
 pub mod compiler;
 mod device_compiler;
@@ -22,17 +23,16 @@ pub mod prices;
 pub mod program_file;
 mod random_inputs;
 pub mod reduce;
-pub mod refit;
 mod refused;
 mod search_limit;
 mod storage;
 pub mod svg;
 mod timings_file;
 pub mod training;
-mod write_bundle;
 
 pub use arch_file::{ArchFileError, DeviceArch, read_arch, write_arch};
 pub use build::Build;
+pub use bundles::{BundleRequest, Watcher, WeightsPlace, refit, write_bundle};
 pub use check::{Checked, WithoutWait};
 pub use compiler::{BuildPhase, CompiledCode, TargetPart, compile, device_code};
 pub use device_compiler::{DeviceCompileError, DeviceCompiler, InProcess, ProgramCode, compile_program};
@@ -45,7 +45,6 @@ pub use refused::RefusedNode;
 pub use search_limit::{Interrupt, SearchLimit};
 pub use storage::{KeepList, PrecisionChoice, Storage};
 pub use timings_file::{TimingsFile, TimingsFileError, architecture};
-pub use write_bundle::{BundleRequest, Watcher, WeightsPlace, write_bundle};
 
 pub use warpweave_codegen as codegen;
 pub use warpweave_frontend as frontend;

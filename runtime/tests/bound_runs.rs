@@ -162,13 +162,13 @@ fn sessions_share_a_program_and_a_pool() {
     let pool = Arc::new(ThreadPool::new(3).expect("there are threads"));
     let input = waves(&single([33, 64]), 0.21);
     let session = || HostSession::on_pool(Arc::clone(&program), Arc::clone(&pool)).expect("the pool has the threads");
-    let wanted = session().run(&[input.clone()]).expect("it runs");
+    let wanted = session().run(std::slice::from_ref(&input)).expect("it runs");
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 let mut session = session();
                 for _ in 0..200 {
-                    assert_eq!(session.run(&[input.clone()]).as_ref(), Ok(&wanted));
+                    assert_eq!(session.run(std::slice::from_ref(&input)).as_ref(), Ok(&wanted));
                 }
             });
         }

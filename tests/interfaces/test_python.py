@@ -170,7 +170,7 @@ def test_what_a_callback_raises_ends_the_compilation(tmp_path):
 
 
 def test_commands_are_dictionaries(bundles, tmp_path):
-    explained = ww.explain(models()["wide"], target="host")
+    explained = ww.explain(models()["wide"])
     assert explained["schema"] == "warpweave.explain/1" and explained["passed"]
     measured = ww.bench(bundles / "relu.weave", device="host", duration_ms=50, warmup_ms=10)
     assert measured["passed"]
@@ -187,7 +187,8 @@ def test_gpu_targets_name_the_remedy(tmp_path):
     ran = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, cwd=tmp_path,
                          env={**bare, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)})
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout == "" or "warpweave" in ran.stdout or "nvidia" in ran.stdout, ran.stdout
+    # Where NVRTC is found all the same, there is nothing to say.
+    assert ran.stdout == "" or ran.stdout.startswith("device-compiler ") and "pip install warpweave[cuda]" in ran.stdout
 
 
 def test_threads_share_a_pool(bundles):

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use crate::commands;
 use crate::interrupt::{self as requests};
-use crate::output::{Output, watched};
+use crate::output::{Output, StageWatcher, watched};
 
 /// What a command has said.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -19,7 +19,7 @@ pub struct Captured {
 
 /// Runs a command with `--json`, such as `["bench", "model.onnx"]`, and takes what it says. `stage` is told of each stage that
 /// begins. Signals are the caller's.
-pub fn capture(arguments: Vec<OsString>, stage: Box<dyn Fn(&str)>) -> Captured {
+pub fn capture(arguments: Vec<OsString>, stage: StageWatcher) -> Captured {
     let program = OsString::from("warpweave");
     let words = std::iter::once(program).chain(arguments).chain([OsString::from("--json")]);
     watched(stage, || {
@@ -31,6 +31,6 @@ pub fn capture(arguments: Vec<OsString>, stage: Box<dyn Fn(&str)>) -> Captured {
 }
 
 /// Ends the search that runs with the best that it has found, and training with the step at hand. `false` if there is none.
-pub fn interrupt() -> bool {
+pub fn end_early() -> bool {
     requests::request()
 }

@@ -15,11 +15,12 @@ mod ops;
 mod output;
 mod output_kinds;
 mod output_paths;
-mod program;
 mod running;
+mod started_by;
 mod training;
 mod usage;
 
-pub use captured::{Captured, capture, interrupt};
+pub use captured::{Captured, capture, end_early};
 pub use commands::{main, main_code};
-pub use program::run_by;
+pub use output::StageWatcher;
+pub use started_by::run_by;

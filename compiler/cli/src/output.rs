@@ -143,13 +143,16 @@ impl Output {
     }
 }
 
+/// Is told of each stage that begins.
+pub type StageWatcher = Box<dyn Fn(&str)>;
+
 thread_local! {
     /// Is told of the stages of the commands of this thread.
-    static WATCHER: RefCell<Option<Box<dyn Fn(&str)>>> = const { RefCell::new(None) };
+    static WATCHER: RefCell<Option<StageWatcher>> = const { RefCell::new(None) };
 }
 
 /// What `run` gives, whose stages on this thread `stage` is told of.
-pub fn watched<T>(stage: Box<dyn Fn(&str)>, run: impl FnOnce() -> T) -> T {
+pub fn watched<T>(stage: StageWatcher, run: impl FnOnce() -> T) -> T {
     WATCHER.set(Some(stage));
     let found = run();
     WATCHER.set(None);

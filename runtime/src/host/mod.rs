@@ -23,7 +23,6 @@ mod opaque;
 mod operator;
 mod points;
 mod pool;
-mod ports;
 mod program;
 mod simd;
 mod stage;

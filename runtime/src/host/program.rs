@@ -13,9 +13,8 @@ use super::HostError;
 use super::constant_uses::ConstantUses;
 use super::contraction::PackedConstants;
 use super::indices::IndexFaults;
-use super::memory::{Memory, SharedArena};
+use super::memory::{Memory, PortPlaces, SharedArena};
 use super::operator::{HostOperator, KnownOperators, TaskScratch};
-use super::ports::PortPlaces;
 use super::streams::{signals, turning, with_busy_streams};
 
 /// A plan that was folded onto threads of this machine, its constants packed. Sessions share it.

@@ -43,7 +43,7 @@ impl<'m> BoundInput<'m> {
     /// So many bytes from an address on.
     ///
     /// # Safety
-    /// While a run uses it, the bytes are initialised, and nobody writes them.
+    /// While a run uses it, the bytes are initialised, and nothing writes them.
     pub unsafe fn from_raw(start: *const u8, bytes: usize) -> Self {
         Self { start, bytes, memory: PhantomData }
     }
@@ -64,7 +64,7 @@ impl BoundOutput<'_> {
     /// So many bytes from an address on.
     ///
     /// # Safety
-    /// While a run uses it, the bytes may be written, and nobody else uses them.
+    /// While a run uses it, the bytes may be written, and nothing else uses them.
     pub unsafe fn from_raw(start: *mut u8, bytes: usize) -> Self {
         Self { start, bytes, memory: PhantomData }
     }

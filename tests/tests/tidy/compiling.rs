@@ -19,7 +19,7 @@ const PLANNERS: [&str; 6] = [
 /// Each step of the way: a file, and the call that leads to the next.
 const STEPS: [(&str, &str); 4] = [
     ("compiler/cli/src/compiling/compile.rs", "write_bundle::<"),
-    ("compiler/src/write_bundle.rs", "compile(build, target, compiler,"),
+    ("compiler/src/bundles/write_bundle.rs", "compile(build, target, compiler,"),
     ("compiler/src/open.rs", "compile(build, "),
     ("compiler/src/check.rs", "compile(build, "),
 ];

@@ -16,7 +16,7 @@ use warpweave::runtime::unfinished::{Worker, end_with_parent};
 use warpweave::{DeviceCompileError, DeviceCompiler, InProcess};
 
 use crate::error::{CliError, Passed, file_error};
-use crate::program;
+use crate::started_by;
 
 /// Reads text from standard input and writes a cubin to standard output.
 #[derive(Args)]
@@ -76,7 +76,7 @@ impl DeviceCompiler for ChildProcess {
 
     fn compile(&self, source: &str, target: Target, kind: UnitKind) -> Result<Vec<u8>, DeviceCompileError> {
         let failed = |log: String| DeviceCompileError::Process { target, log };
-        let mut command = program::command().map_err(|error| failed(error.to_string()))?;
+        let mut command = started_by::command().map_err(|error| failed(error.to_string()))?;
         command.args(["device-compile", &target.to_string(), "--memory", &self.mebibytes.to_string(), "--nvrtc"]);
         command.arg(self.nvrtc.path());
         if let UnitKind::Linked { registers } = kind {

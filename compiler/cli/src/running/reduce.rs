@@ -23,7 +23,7 @@ use crate::arguments::program::{ProgramArguments, load_model};
 use crate::error::{CliError, Passed, file_error};
 use crate::output::Output;
 use crate::output_paths;
-use crate::program;
+use crate::started_by;
 use warpweave::frontend::ImportOptions;
 
 /// Arguments of `reduce`.
@@ -183,7 +183,7 @@ impl Attempts<'_> {
 
     fn run(&self) -> Result<Ended, CliError> {
         let failed = || file_error("run", Path::new("warpweave"));
-        let mut command = program::command().map_err(failed())?;
+        let mut command = started_by::command().map_err(failed())?;
         command.arg("reduce-attempt").arg(self.folder.join(PROGRAM)).arg("--io").arg(self.folder.join(ARRAYS));
         command.args(self.options()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut worker = Worker::spawn(&mut command).map_err(failed())?;

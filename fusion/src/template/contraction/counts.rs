@@ -25,6 +25,9 @@ use warpweave_plan::tensor_core::fragment::{FragmentKind, MatrixOperand};
 /// Counts that several shapes share.
 type Known<K> = FxHashMap<K, KernelCounts>;
 
+/// What fetches of a side follow from: the side, how it is loaded, the tile, and whether words of two elements are.
+type FetchKey = (AxisClass, SideLoad, Vec<usize>, bool);
+
 /// What a side's load follows from: its class, its tile along its axes, its length, the step, the slices that fetch for themselves,
 /// the unit, and whether copies bring it.
 type SideKey = (AxisClass, Vec<usize>, usize, usize, usize, ComputeUnit, bool);
@@ -44,7 +47,7 @@ pub struct ContractionModel<'b> {
     /// What a point of both factors' tiles takes, by the shape as far as that follows from it.
     points: RefCell<FxHashMap<ContractionShape, [PointLoads; 2]>>,
     sides: RefCell<FxHashMap<SideKey, SideLoad>>,
-    fetched: RefCell<Known<(AxisClass, SideLoad, Vec<usize>, bool)>>,
+    fetched: RefCell<Known<FetchKey>>,
     finished: RefCell<Known<(ContractionShape, Vec<usize>)>>,
     finishes: RefCell<FxHashMap<FinishKey, Rc<Finish>>>,
 }

@@ -198,7 +198,7 @@ struct ww_error *ww_session_bind_input(struct ww_session *session,
                                        const void *data,
                                        size_t bytes);
 
-// Makes so many bytes what the next runs write an output to. They stay where they are, and nobody else uses them during runs,
+// Makes so many bytes what the next runs write an output to. They stay where they are, and nothing else uses them during runs,
 // until other memory is bound or the session is closed. No bytes at null give the output the session's memory back.
 //
 // # Safety
@@ -299,13 +299,13 @@ const char *ww_error_name(const struct ww_error *error);
 // What is wrong. It lives as long as the error.
 const char *ww_error_message(const struct ww_error *error);
 
-// What to do; empty where nobody knows. It lives as long as the error.
+// What to do; empty where that is unknown. It lives as long as the error.
 const char *ww_error_help(const struct ww_error *error);
 
 // Frees an error. Null, and an error that was freed, are left alone.
 void ww_error_free(struct ww_error *error);
 
-// Gives messages to `callback` from now on, and `user` with each; to nobody if it is null. The callback may be called from every
+// Gives messages to `callback` from now on, and `user` with each; to no callback if it is null. The callback may be called from every
 // thread that calls the library, from several at a time. It must not call this function.
 void ww_log_to(ww_log_callback callback,
                void *user);

@@ -25,7 +25,7 @@ class Error : public std::runtime_error {
   ww_status code() const noexcept { return code_; }
   // A short name that stays the same across versions.
   const std::string &name() const noexcept { return name_; }
-  // What to do; empty where nobody knows.
+  // What to do; empty where that is unknown.
   const std::string &help() const noexcept { return help_; }
 
  private:

@@ -150,7 +150,7 @@ pub unsafe extern "C" fn ww_session_bind_input(
     reported(|| unsafe { bind(session, Direction::Input, name, data.cast_mut(), bytes) })
 }
 
-/// Makes so many bytes what the next runs write an output to. They stay where they are, and nobody else uses them during runs,
+/// Makes so many bytes what the next runs write an output to. They stay where they are, and nothing else uses them during runs,
 /// until other memory is bound or the session is closed. No bytes at null give the output the session's memory back.
 ///
 /// # Safety

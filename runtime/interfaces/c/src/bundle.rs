@@ -10,7 +10,7 @@ use warpweave_runtime::bundle::Bundle;
 use warpweave_runtime::session::Deployment;
 
 use crate::error::{Failure, reported};
-use crate::handle::{self, BundleHandle, ErrorHandle};
+use crate::handle::{self, BundleHandle, ErrorHandle, Named};
 use crate::port::{self, NamedPort, Port};
 use crate::tensor::{put, put_structure};
 use crate::text;
@@ -21,6 +21,11 @@ pub(crate) struct OpenedBundle {
     pub(crate) inputs: Vec<NamedPort>,
     pub(crate) outputs: Vec<NamedPort>,
     pub(crate) states: Vec<NamedPort>,
+}
+
+impl Named for OpenedBundle {
+    type Handle = BundleHandle;
+    const WHAT: &'static str = "bundle";
 }
 
 impl OpenedBundle {

@@ -8,7 +8,7 @@ use warpweave_runtime::cuda::Driver;
 
 use crate::error::{Failure, reported};
 use crate::handle::ErrorHandle;
-use crate::tensor::{put, put_structure};
+use crate::tensor::{Structure, put, put_structure};
 use crate::text;
 
 /// A device on which sessions can be opened.
@@ -26,6 +26,9 @@ pub struct DeviceDescription {
     /// Multiprocessors of a GPU, or the processors of the host.
     pub processors: u32,
 }
+
+// SAFETY: it begins with its size; integers and addresses may be zero.
+unsafe impl Structure for DeviceDescription {}
 
 struct Known {
     name: CString,

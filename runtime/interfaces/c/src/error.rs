@@ -8,13 +8,14 @@ use std::sync::Arc;
 use warpweave_runtime::bundle::BundleError;
 use warpweave_runtime::session::{FailureKind, SessionError};
 
-use crate::handle::{self, ErrorHandle};
+use crate::handle::{self, ErrorHandle, Named};
 use crate::log::{self, LogLevel};
 use crate::text;
 
 /// The sort of an error. The numbers are those that the command line exits with.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::enum_variant_names, reason = "C has one namespace")]
 pub enum ErrorCode {
     /// No error.
     WwOk = 0,
@@ -41,6 +42,11 @@ pub struct Reported {
     name: CString,
     message: CString,
     help: CString,
+}
+
+impl Named for Reported {
+    type Handle = ErrorHandle;
+    const WHAT: &'static str = "error";
 }
 
 /// Why a function fails.
@@ -147,7 +153,7 @@ pub extern "C" fn ww_error_message(error: *const ErrorHandle) -> *const c_char {
     shown(error, |error| &error.message)
 }
 
-/// What to do; empty where nobody knows. It lives as long as the error.
+/// What to do; empty where that is unknown. It lives as long as the error.
 #[unsafe(no_mangle)]
 pub extern "C" fn ww_error_help(error: *const ErrorHandle) -> *const c_char {
     shown(error, |error| &error.help)

@@ -1,11 +1,9 @@
 //! Handles: names of what the library keeps for its caller, none of which is an address.
 
+use std::any::Any;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::bundle::OpenedBundle;
-use crate::error::{Failure, Reported};
-use crate::session::SharedSession;
-use warpweave_runtime::host::ThreadPool;
+use crate::error::Failure;
 
 /// Names an opened bundle.
 pub struct BundleHandle {
@@ -46,49 +44,14 @@ struct Slot {
 }
 
 /// What a handle names.
-pub(crate) enum Value {
-    Bundle(Arc<OpenedBundle>),
-    Session(Arc<SharedSession>),
-    Pool(Arc<ThreadPool>),
-    Error(Arc<Reported>),
-}
+type Value = Arc<dyn Any + Send + Sync>;
 
 /// What one kind of handle names.
-pub(crate) trait Named: Sized {
+pub(crate) trait Named: Any + Send + Sync {
     /// The handle's type.
     type Handle;
     /// What messages call it.
     const WHAT: &'static str;
-
-    fn wrap(shared: Arc<Self>) -> Value;
-    fn unwrap(value: &Value) -> Option<&Arc<Self>>;
-}
-
-macro_rules! named {
-    ($($ty:ty, $handle:ident, $variant:ident, $what:literal;)*) => {$(
-        impl Named for $ty {
-            type Handle = $handle;
-            const WHAT: &'static str = $what;
-
-            fn wrap(shared: Arc<Self>) -> Value {
-                Value::$variant(shared)
-            }
-
-            fn unwrap(value: &Value) -> Option<&Arc<Self>> {
-                match value {
-                    Value::$variant(shared) => Some(shared),
-                    _ => None,
-                }
-            }
-        }
-    )*};
-}
-
-named! {
-    OpenedBundle, BundleHandle, Bundle, "bundle";
-    SharedSession, SessionHandle, Session, "session";
-    ThreadPool, PoolHandle, Pool, "pool";
-    Reported, ErrorHandle, Error, "error";
 }
 
 impl Table {
@@ -117,7 +80,7 @@ impl Table {
 
 /// A handle of this value; null if there are too many.
 pub(crate) fn insert<T: Named>(value: Arc<T>) -> *mut T::Handle {
-    let handle = TABLE.write().unwrap_or_else(PoisonError::into_inner).insert(T::wrap(value));
+    let handle = TABLE.write().unwrap_or_else(PoisonError::into_inner).insert(value);
     std::ptr::without_provenance_mut(handle.unwrap_or(0))
 }
 
@@ -125,7 +88,7 @@ pub(crate) fn insert<T: Named>(value: Arc<T>) -> *mut T::Handle {
 pub(crate) fn get<T: Named>(handle: *const T::Handle) -> Result<Arc<T>, Failure> {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
     let value = table.slot(handle.addr()).and_then(|slot| table.slots[slot].value.as_ref());
-    let known = value.and_then(T::unwrap).map(Arc::clone);
+    let known = value.and_then(|value| Arc::downcast(Arc::clone(value)).ok());
     known.ok_or_else(|| Failure::handle(T::WHAT, handle.is_null()))
 }
 

@@ -31,7 +31,7 @@ unsafe impl Sync for Log {}
 
 static LOG: RwLock<Option<Log>> = RwLock::new(None);
 
-/// Gives messages to `callback` from now on, and `user` with each; to nobody if it is null. The callback may be called from every
+/// Gives messages to `callback` from now on, and `user` with each; to no callback if it is null. The callback may be called from every
 /// thread that calls the library, from several at a time. It must not call this function.
 #[unsafe(no_mangle)]
 pub extern "C" fn ww_log_to(callback: LogCallback, user: *mut c_void) {

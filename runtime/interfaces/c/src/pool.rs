@@ -6,8 +6,13 @@ use std::sync::Arc;
 use warpweave_runtime::host::ThreadPool;
 
 use crate::error::{Failure, reported};
-use crate::handle::{self, ErrorHandle, PoolHandle};
+use crate::handle::{self, ErrorHandle, Named, PoolHandle};
 use crate::tensor::put;
+
+impl Named for ThreadPool {
+    type Handle = PoolHandle;
+    const WHAT: &'static str = "pool";
+}
 
 /// Threads that several sessions on the host share, `threads` with the one that calls; 0 stands for as many as the machine has
 /// processors. Sessions of one pool run one after another.

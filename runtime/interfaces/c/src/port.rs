@@ -1,4 +1,5 @@
 //! Inputs, outputs and states, as C is told of them.
+#![expect(unsafe_code, reason = "says of a structure of C what it is")]
 
 use std::ffi::{CString, c_char};
 
@@ -7,7 +8,7 @@ use warpweave_graph::counted::CountedOutput;
 use warpweave_runtime::bundle::{self, Manifest, Signature, StateRecord};
 
 use crate::error::Failure;
-use crate::tensor::ElementCode;
+use crate::tensor::{ElementCode, Structure};
 use crate::text;
 
 /// An input, an output or a state.
@@ -31,6 +32,9 @@ pub struct Port {
     /// 1 if an input may be left unbound.
     pub has_default: u32,
 }
+
+// SAFETY: it begins with its size; integers and addresses may be zero.
+unsafe impl Structure for Port {}
 
 /// What a port's description points to.
 pub(crate) struct NamedPort {

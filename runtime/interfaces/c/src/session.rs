@@ -11,10 +11,10 @@ use warpweave_runtime::session::{Device, ModelSession, OpenOptions, Session};
 use crate::binding::Bindings;
 use crate::bundle::OpenedBundle;
 use crate::error::{Failure, reported};
-use crate::handle::{self, BundleHandle, ErrorHandle, PoolHandle, SessionHandle};
+use crate::handle::{self, BundleHandle, ErrorHandle, Named, PoolHandle, SessionHandle};
 use crate::log::{self, LogLevel};
 use crate::port;
-use crate::tensor::{TensorView, put, put_structure, read_structure};
+use crate::tensor::{Structure, TensorView, put, put_structure, read_structure};
 use crate::text;
 use warpweave_runtime::host::ThreadPool;
 
@@ -34,6 +34,9 @@ pub struct SessionOptions {
     pub pool: *const PoolHandle,
 }
 
+// SAFETY: it begins with its size; integers and addresses may be zero.
+unsafe impl Structure for SessionOptions {}
+
 /// A session that threads may ask for at the same time.
 pub(crate) struct SharedSession {
     pub(crate) bundle: Arc<OpenedBundle>,
@@ -47,6 +50,11 @@ pub(crate) struct SessionState {
     /// The shapes that outputs have had in the last run, once there was one.
     shapes: Vec<Vec<i64>>,
     has_run: bool,
+}
+
+impl Named for SharedSession {
+    type Handle = SessionHandle;
+    const WHAT: &'static str = "session";
 }
 
 impl SharedSession {

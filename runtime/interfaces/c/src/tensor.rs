@@ -190,12 +190,6 @@ pub(crate) unsafe trait Structure: Copy {}
 
 // SAFETY: it begins with its size; integers and addresses may be zero.
 unsafe impl Structure for TensorView {}
-// SAFETY: it begins with its size; integers and addresses may be zero.
-unsafe impl Structure for crate::device::DeviceDescription {}
-// SAFETY: it begins with its size; integers and addresses may be zero.
-unsafe impl Structure for crate::port::Port {}
-// SAFETY: it begins with its size; integers and addresses may be zero.
-unsafe impl Structure for crate::session::SessionOptions {}
 
 /// Writes a structure as far as the caller's version has it, which says so.
 ///

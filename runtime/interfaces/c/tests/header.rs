@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Makes the header anew where `BLESS=1`, and holds it against the crate elsewhere.
+/// Makes the header again where `BLESS=1`, and holds it against the crate elsewhere.
 #[test]
 fn the_header_is_generated() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -29,7 +29,7 @@ pub(crate) fn run(
     let worker = std::thread::spawn(move || {
         let stages = send.clone();
         let told = Box::new(move |name: &str| {
-            // Nobody listens any more once the caller has gone.
+            // A caller that has gone listens no longer.
             let _ = stages.send(Event::Stage(name.to_owned()));
         });
         let _ = send.send(Event::Ended(warpweave_cli::capture(arguments, told)));
@@ -52,7 +52,7 @@ pub(crate) fn run(
             }
         };
         if let (Err(error), None) = (asked.and_then(|()| py.check_signals()), &raised) {
-            warpweave_cli::interrupt();
+            warpweave_cli::end_early();
             raised = Some(error);
         }
     }

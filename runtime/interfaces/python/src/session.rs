@@ -81,7 +81,7 @@ impl Session {
     /// Runs once on memory at addresses, one an input and one an output. Returns the outputs of which fewer elements count than
     /// their types say, with their shapes. The package's code holds the memory, and checks what it may be.
     fn run(&self, py: Python<'_>, inputs: Vec<Place>, outputs: Vec<Place>) -> PyResult<Vec<(usize, Vec<usize>)>> {
-        // SAFETY: the package's code holds arrays at these addresses while this runs. That nobody writes them meanwhile, it asks
+        // SAFETY: the package's code holds arrays at these addresses while this runs. That nothing writes them meanwhile, it asks
         // of its caller, as every function over arrays does.
         let read = |(start, bytes): Place| unsafe { BoundInput::from_raw(start as *const u8, bytes) };
         // SAFETY: as above; the package's code has checked that the arrays are writable and do not overlap.

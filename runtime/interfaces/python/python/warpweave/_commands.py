@@ -31,12 +31,21 @@ def command(name, *positional, progress=None, **options):
     code, result, notes = _native.run(words, progress)
     found = json.loads(result) if result else {}
     if "error" in found:
-        error = found["error"]
-        # Where there is no help of its own, what to do stands behind the message.
-        message, _, remedy = error["message"].rpartition("; ") if not error.get("help") else (error["message"], "", error["help"])
-        raise Error(message or remedy, code=error["code"], help=remedy if message else "", culprits=error.get("culprits", ()))
+        raise _raised(found["error"])
     found["passed"], found["notes"] = code == 0, notes
     return found
+
+
+def _raised(error):
+    """The exception of an error as the command prints it."""
+    message, help_ = error["message"], error.get("help")
+    if not help_:
+        # What to do stands behind the message.
+        message, _, help_ = message.rpartition("; ")
+        message, help_ = (message, help_) if message else (help_, "")
+    if error["code"] == "device-compiler" and not help_:
+        help_ = "install what compiles for GPUs: pip install warpweave[cuda]"
+    return Error(message, code=error["code"], help=help_, culprits=error.get("culprits", ()))
 
 
 class _File:

@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use warpweave_graph::program::TensorId;
 use warpweave_plan::plan::{BUFFER_ALIGNMENT, Buffer, MemoryPlan};
 
-use super::memory::zeroed;
+use super::zeroed;
 
 /// Where a plan's inputs and outputs lie.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct PortPlaces(Vec<PortPlace>);
+pub(crate) struct PortPlaces(Vec<PortPlace>);
 
 /// Where an input or output lies: its root's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,7 +27,7 @@ struct PortPlace {
 
 impl PortPlaces {
     /// Those of a plan, and its memory with the buffers moved there. What lives between runs stays in the arena.
-    pub(super) fn of(memory: &MemoryPlan) -> (Self, MemoryPlan) {
+    pub(crate) fn of(memory: &MemoryPlan) -> (Self, MemoryPlan) {
         let is_state =
             |tensor: TensorId| memory.states.iter().any(|state| [state.tensor, state.next].contains(&tensor));
         let mut places: Vec<PortPlace> = Vec::new();
@@ -60,18 +60,18 @@ impl PortPlaces {
     }
 
     /// The number of the port that a tensor is, if it is one.
-    pub(super) fn number(&self, tensor: TensorId) -> Option<usize> {
+    pub(crate) fn number(&self, tensor: TensorId) -> Option<usize> {
         self.0.iter().position(|place| place.tensor == tensor)
     }
 
     /// Where a port begins.
-    pub(super) fn start(&self, number: usize) -> usize {
+    pub(crate) fn start(&self, number: usize) -> usize {
         self.0[number].start
     }
 }
 
 /// What memory each port of a session is.
-pub(super) struct Ports(Box<[Port]>);
+pub(crate) struct Ports(Box<[Port]>);
 
 struct Port {
     place: PortPlace,
@@ -82,25 +82,25 @@ struct Port {
 
 impl Ports {
     /// Ports at these places; nothing is bound to them.
-    pub(super) fn new(places: &PortPlaces) -> Self {
+    pub(crate) fn new(places: &PortPlaces) -> Self {
         let port = |&place: &PortPlace| Port { place, memory: AtomicPtr::default(), own: OnceLock::new() };
         Self(places.0.iter().map(port).collect())
     }
 
     /// Binds memory to a port until [`Self::release`]. The memory has the port's bytes, is aligned to its element, and stays
-    /// that long; what a plan writes is used by nobody else.
-    pub(super) fn bind(&self, number: usize, memory: *mut u8) {
+    /// that long; nothing else uses what a plan writes.
+    pub(crate) fn bind(&self, number: usize, memory: *mut u8) {
         self.0[number].memory.store(memory, Ordering::Relaxed);
     }
 
     /// Gives every port its own memory back.
-    pub(super) fn release(&self) {
+    pub(crate) fn release(&self) {
         self.0.iter().for_each(|port| port.memory.store(ptr::null_mut(), Ordering::Relaxed));
     }
 
     /// A pointer to `length` bytes from place `offset` on; none if no port has all of them.
     #[inline(never)]
-    pub(super) fn pointer(&self, offset: usize, length: usize) -> Option<*mut u8> {
+    pub(crate) fn pointer(&self, offset: usize, length: usize) -> Option<*mut u8> {
         let number = self.0.partition_point(|port| port.place.start <= offset).checked_sub(1)?;
         let port = &self.0[number];
         let first = offset - port.place.start;

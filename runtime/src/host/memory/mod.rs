@@ -1,5 +1,7 @@
 //! The memory that rTasks on the host share.
 
+mod ports;
+
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +12,9 @@ use warpweave_plan::plan::{Buffer, BufferSpace};
 
 use super::indices::IndexFaults;
 use super::lanes::{LANES, Lanes};
-use super::ports::{PortPlaces, Ports};
 use super::simd::Vector;
+pub(super) use ports::PortPlaces;
+use ports::Ports;
 
 /// An arena that threads read and write at the same time, in disjoint or ordered places.
 ///
@@ -32,7 +35,7 @@ pub(super) struct SharedArena {
 // - a release and an acquire of the count at which all threads meet at the end of a segment or node;
 // - a release and an acquire of a counter;
 // - a release and an acquire of an rTask's end where its values are polled.
-// Memory that is bound to a port is the caller's: it outlives the run, and who binds it says that nobody else writes it
+// Memory that is bound to a port is the caller's: it outlives the run, and who binds it says that nothing else writes it
 // meanwhile, nor reads what the plan writes.
 unsafe impl Sync for SharedArena {}
 
