@@ -12,13 +12,13 @@ pub struct AlignedBytes {
 }
 
 impl AlignedBytes {
-    /// So many bytes that are all the same.
+    /// A buffer of one value.
     pub fn filled(bytes: usize, byte: u8) -> Self {
         let word = u64::from_ne_bytes([byte; size_of::<u64>()]);
         Self { words: vec![word; bytes.div_ceil(size_of::<u64>())].into(), bytes }
     }
 
-    /// A copy of these.
+    /// Copies what may lie at any address.
     pub fn copy_of(bytes: &[u8]) -> Self {
         let mut copy = Self::filled(bytes.len(), 0);
         copy.as_mut().copy_from_slice(bytes);

@@ -152,6 +152,9 @@ fn memory_that_cannot_be_bound_is_refused() {
     assert!(matches!(ran, Err(HostError::Bound(BoundError::Bytes { found: 28, .. }))), "{ran:?}");
     let ran = run(&input[..32], &mut output.as_mut()[1..33]);
     assert!(matches!(ran, Err(HostError::Bound(BoundError::Unaligned { alignment: 4, .. }))), "{ran:?}");
+    let words = Tensor::new([8usize], &[0i32; 8]);
+    let ran = session.run(&[words]).map(drop);
+    assert!(matches!(ran, Err(HostError::InputType { position: 0, .. })), "{ran:?}");
     let ran = session.run_bound(&[], &mut []);
     assert!(matches!(ran, Err(HostError::Bound(BoundError::Count { .. }))), "{ran:?}");
 }

@@ -113,6 +113,7 @@ static void bundles_in_memory(void) {
   ww_error_free(error);
   CHECK(fails(ww_bundle_open_memory(data, 10, &bundle), WW_DAMAGE, "bundle-archive"));
   CHECK(fails(ww_bundle_open_memory(NULL, 10, &bundle), WW_USAGE, "argument"));
+  CHECK(fails(ww_bundle_open_memory(data, SIZE_MAX, &bundle), WW_USAGE, "argument"));
   error = ww_bundle_open(path("damaged"), &bundle);
   CHECK(ww_error_code(error) == WW_DAMAGE);
   ww_error_free(error);

@@ -20,8 +20,8 @@ pub struct Captured {
 /// Runs a command with `--json`, such as `["bench", "model.onnx"]`, and takes what it says. `stage` is told of each stage that
 /// begins. Signals are the caller's.
 pub fn capture(arguments: Vec<OsString>, stage: StageWatcher) -> Captured {
-    let program = OsString::from("warpweave");
-    let words = std::iter::once(program).chain(arguments).chain([OsString::from("--json")]);
+    let json = Some(OsString::from("--json")).filter(|json| !arguments.contains(json));
+    let words = std::iter::once(OsString::from("warpweave")).chain(arguments).chain(json);
     watched(stage, || {
         let output = Output::kept();
         let code = commands::run(words.collect(), |_| &output);

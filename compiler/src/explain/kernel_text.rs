@@ -6,17 +6,17 @@ use warpweave_runtime::sass::instruction::Code;
 use warpweave_runtime::sass::operation::{Modifier, Operation};
 use warpweave_runtime::sass::program::{Function, INSTRUCTION_BYTES, MachineCode};
 
-/// The instructions of a function.
+/// How much code a kernel is, and what of it works on matrices.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct KernelText {
-    /// Their bytes.
+    /// From the first instruction to the last, padding included.
     pub bytes: u64,
-    /// Products of matrices.
+    /// `HMMA` instructions.
     pub matrix_products: usize,
     /// Conversions from binary16 to singles that stand in a loop with a product of matrices. Those from bfloat16 are shifts, and
     /// are not told from others.
     pub conversions_in_products: usize,
-    /// Those of them that stand in a loop with a product of matrices and without an inner loop that has one.
+    /// Of these conversions, those in a loop with such an instruction that has no inner loop with one.
     pub conversions_beside_products: usize,
 }
 

@@ -18,10 +18,10 @@ use crate::explain::ExplainedPlan;
 use crate::explain::code_fetches::{CodeFetches, kernel_bytes, kernel_switches};
 use crate::explain::machine_code::{CompiledCodeError, MachineCodeError, function_of, runners};
 
-/// The code of a plan.
+/// What a plan makes a multiprocessor fetch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlanCode {
-    /// Kernel bodies.
+    /// How many different bodies the plan's rOperators have.
     pub kernels: usize,
     /// Most changes from one kernel body to another that a unit makes in a launch.
     pub switches: u64,
@@ -32,9 +32,9 @@ pub struct PlanCode {
 /// The machine code of a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlanText {
-    /// Bytes of each kernel body.
+    /// What each body takes in device code, by the number in its name.
     pub bytes: BTreeMap<u32, u64>,
-    /// What the busiest unit fetches.
+    /// With a cache of whole kernels, for the unit that changes kernels most often.
     pub fetches: CodeFetches,
 }
 

@@ -37,6 +37,7 @@ use std::time::Instant;
 use warpweave_graph::Tensor;
 use warpweave_graph::index_check::IndexFault;
 use warpweave_graph::program::TensorId;
+use warpweave_graph::types::TensorType;
 use warpweave_plan::plan::{MemoryPlan, RTask};
 use warpweave_plan::verify::Verified;
 use warpweave_plan::verify::violation::Violation;
@@ -71,6 +72,16 @@ pub enum HostError {
     /// The inputs or outputs are not the plan's.
     #[error(transparent)]
     Bound(#[from] BoundError),
+    /// An input has another type.
+    #[error("input {position} is {found}, the plan expects {expected}")]
+    InputType {
+        /// Its position among the inputs.
+        position: usize,
+        /// What the plan reads.
+        expected: TensorType,
+        /// What was given.
+        found: TensorType,
+    },
     /// The pool has fewer threads than the plan was folded onto.
     #[error("the plan was folded onto {wanted} threads, and the pool has {found}")]
     Pool {
@@ -165,9 +176,16 @@ impl HostSession {
     }
 
     fn run_tensors(&mut self, inputs: &[Tensor], recording: Option<Recording>) -> Result<Vec<Tensor>, HostError> {
+        let memory = self.memory();
+        for (position, (input, &tensor)) in inputs.iter().zip(&memory.inputs).enumerate() {
+            let expected = &memory.tensors[tensor].ty;
+            if input.ty() != expected {
+                let (expected, found) = (expected.clone(), input.ty().clone());
+                return Err(HostError::InputType { position, expected, found });
+            }
+        }
         let inputs: Vec<Tensor> = inputs.iter().map(aligned).collect();
         let bound: Vec<BoundInput<'_>> = inputs.iter().map(|input| BoundInput::from(&input.bytes()[..])).collect();
-        let memory = self.memory();
         let types: Vec<_> = memory.outputs.iter().map(|&output| memory.tensors[output].ty.clone()).collect();
         let filling = self.filling.take().unwrap_or(0);
         let mut outputs: Vec<_> = types.iter().map(|ty| AlignedBytes::filled(ty.bytes(), filling)).collect();

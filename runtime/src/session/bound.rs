@@ -90,18 +90,18 @@ impl BoundOutput<'_> {
 /// of this shape.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CutOutput {
-    /// The number of the output, from 0.
+    /// Its position in the signature.
     pub output: usize,
-    /// The shape of what counts.
+    /// The extents that count, in every dimension.
     pub shape: Shape,
 }
 
 /// An input or an output of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PortNumber {
-    /// The input of this number, from 0.
+    /// By its position in the signature.
     Input(usize),
-    /// The output of this number, from 0.
+    /// By its position in the signature.
     Output(usize),
 }
 
@@ -126,9 +126,9 @@ pub enum BoundError {
         inputs: usize,
         /// The program's outputs.
         outputs: usize,
-        /// Inputs that are bound.
+        /// What was given for them.
         bound_inputs: usize,
-        /// Outputs that are bound.
+        /// What was given for them.
         bound_outputs: usize,
     },
     /// Memory of another size.
@@ -136,7 +136,7 @@ pub enum BoundError {
     Bytes {
         /// What it is bound to.
         port: PortNumber,
-        /// The type of that.
+        /// What must be there.
         expected: TensorType,
         /// Bytes of the memory.
         found: usize,

@@ -16,12 +16,12 @@ pub struct Deployment {
 }
 
 impl Deployment {
-    /// Sessions of this bundle.
+    /// Opens nothing yet: the first session prepares the host's program.
     pub fn new(bundle: Bundle) -> Self {
         Self { bundle, programs: Mutex::default() }
     }
 
-    /// The bundle.
+    /// What was given, with its manifest and signature.
     pub fn bundle(&self) -> &Bundle {
         &self.bundle
     }

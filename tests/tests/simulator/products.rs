@@ -19,7 +19,7 @@ const MULTIPLY_ADDS: u64 = 12 * 128 * (768 * 2304 + 768 * 768 + 2 * 768 * 3072);
 /// validity marks 221, and cuBLAS in a graph 246.
 const MOST_PLANNED: f64 = 265.0;
 
-/// Adds the trial.
+/// Predictions that a measured program bounds.
 pub fn add(suite: &mut Suite) {
     suite.trial("products planned with counters or nodes", plan_of_products);
 }

@@ -20,7 +20,7 @@ use crate::lower::error::LowerError;
 use crate::lower::index::bind_comparisons;
 use crate::lower::scalar::{Point, code_of};
 
-/// Elements of a word.
+/// Elements of 16 bits in a register.
 const PAIR: usize = 2;
 /// Bits of a half.
 const HALF_BITS: i32 = 16;
@@ -31,7 +31,7 @@ pub(super) struct Part {
     pub(super) loaded: ArrayId,
     /// What the array's registers are.
     pub(super) scalar: ScalarType,
-    /// Registers of a trip.
+    /// How many registers of the array a trip fills; trip `n` begins with register `n * registers`.
     pub(super) registers: usize,
     /// Elements of a trip: as many as are fetched at once, or one for all of them.
     elements: usize,
@@ -107,7 +107,7 @@ impl Part {
         if element.is_multiple_of(PAIR) { word } else { binary(BinaryOp::ShiftRight, word, Expression::i32(HALF_BITS)) }
     }
 
-    /// The value of an element.
+    /// An element that was loaded, a half widened to a single.
     pub(super) fn value(&self, trip: LocalId, element: usize) -> Expression {
         match self.element {
             ElementType::F16 => Expression::Unary(UnaryOp::OfF16, Box::new(self.code(trip, element))),
@@ -124,7 +124,7 @@ impl Part {
         Expression::Element(self.loaded, Box::new(at))
     }
 
-    /// What its value is in a register.
+    /// Singles for halves; other elements as they are loaded.
     pub(super) fn value_type(&self) -> ScalarType {
         if is_half(self.element) { ScalarType::F32 } else { self.scalar }
     }

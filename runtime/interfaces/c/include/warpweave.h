@@ -97,16 +97,16 @@ typedef enum ww_type {
   WW_I2 = 26,
 } ww_type;
 
-// Names an opened bundle.
+// A bundle, from `ww_bundle_open` to `ww_bundle_close`.
 typedef struct ww_bundle ww_bundle;
 
-// Names an error.
+// An error that a function has returned, until `ww_error_free`.
 typedef struct ww_error ww_error;
 
-// Names a pool of threads.
+// A pool of threads, from `ww_pool_open` to `ww_pool_close`.
 typedef struct ww_pool ww_pool;
 
-// Names a session.
+// A session, from `ww_session_open` to `ww_session_close`.
 typedef struct ww_session ww_session;
 
 // A tensor in memory.
@@ -139,7 +139,7 @@ typedef struct ww_port {
   size_t rank;
   // The extents of the dimensions. They live until the bundle is closed.
   const int64_t *shape;
-  // Bytes of all elements.
+  // What memory that is bound to it has.
   size_t bytes;
   // Bit `n` is set where the extent of dimension `n` depends on data: the shape has the most that it can be.
   uint64_t open_dimensions;

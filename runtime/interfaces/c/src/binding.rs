@@ -75,7 +75,7 @@ impl Bindings {
 
     /// Binds memory that has the port's bytes and alignment. It must not overlap with any other that one of both is written to.
     fn bind(&mut self, port: PortNumber, start: *mut u8, bytes: usize) -> Result<(), Failure> {
-        let memory = start.addr()..start.addr() + bytes;
+        let memory = start.addr()..start.addr().saturating_add(bytes);
         let written = self.outputs.iter().enumerate().map(|(number, output)| (PortNumber::Output(number), output));
         let read = self.inputs.iter().enumerate().map(|(number, input)| (PortNumber::Input(number), input));
         let others = written.chain(read.filter(|_| matches!(port, PortNumber::Output(_))));

@@ -66,6 +66,9 @@ pub unsafe extern "C" fn ww_bundle_open_memory(
         if data.is_null() {
             return Err(Failure::argument("data is null", "give the bytes of a bundle"));
         }
+        if isize::try_from(bytes).is_err() {
+            return Err(Failure::argument(format!("{bytes} bytes are more than memory has"), "give the bundle's size"));
+        }
         // SAFETY: by this function's contract.
         let copied = Bytes::copy_from_slice(unsafe { std::slice::from_raw_parts(data.cast(), bytes) });
         let opened = Arc::new(OpenedBundle::new(Bundle::from_bytes(copied)?));

@@ -5,22 +5,22 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::error::Failure;
 
-/// Names an opened bundle.
+/// A bundle, from `ww_bundle_open` to `ww_bundle_close`.
 pub struct BundleHandle {
     _nowhere: (),
 }
 
-/// Names a session.
+/// A session, from `ww_session_open` to `ww_session_close`.
 pub struct SessionHandle {
     _nowhere: (),
 }
 
-/// Names a pool of threads.
+/// A pool of threads, from `ww_pool_open` to `ww_pool_close`.
 pub struct PoolHandle {
     _nowhere: (),
 }
 
-/// Names an error.
+/// An error that a function has returned, until `ww_error_free`.
 pub struct ErrorHandle {
     _nowhere: (),
 }

@@ -25,7 +25,7 @@ pub struct Port {
     pub rank: usize,
     /// The extents of the dimensions. They live until the bundle is closed.
     pub shape: *const i64,
-    /// Bytes of all elements.
+    /// What memory that is bound to it has.
     pub bytes: usize,
     /// Bit `n` is set where the extent of dimension `n` depends on data: the shape has the most that it can be.
     pub open_dimensions: u64,
