@@ -8,6 +8,7 @@ mod device_tools;
 mod errors;
 mod explain;
 mod given;
+mod help;
 mod interrupts;
 mod measuring;
 mod models;

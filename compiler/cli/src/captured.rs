@@ -24,7 +24,7 @@ pub fn capture(arguments: Vec<OsString>, stage: StageWatcher) -> Captured {
     let words = std::iter::once(OsString::from("warpweave")).chain(arguments).chain(json);
     watched(stage, || {
         let output = Output::kept();
-        let code = commands::run(words.collect(), |_| &output);
+        let code = commands::run(words.collect(), |_, _| &output);
         let (result, notes) = output.taken();
         Captured { code, result, notes }
     })

@@ -3,23 +3,27 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::arguments::verbosity::Verbosity;
 use crate::compiling::{check, compile, device_compile, explain, refit};
+use crate::help::{completions, manual, usage, version};
 use crate::machine::{doctor, litmus, microbench, selftest};
 use crate::measuring::{bench, lab, profile, report, tune};
-use crate::output::Output;
+use crate::output::{Detail, Output};
 use crate::running::{attempt, compare, inspect, reduce, run};
 use crate::training::{export_weights, train};
-use crate::{error, interrupt, models, ops, usage};
+use crate::{error, interrupt, models, ops};
 
 /// Compiles whole ONNX graphs ahead of time into persistent GPU programs.
 ///
 /// Exit codes: 0 success, 1 a failed check, 2 wrong usage, 3 an unsupported model, 4 a missing part of the environment,
 /// 5 a device fault, 6 a time-out, 7 an index out of its range, 8 a damaged bundle, 128 and its number after a signal: 130 after Ctrl-C.
 #[derive(Parser)]
-#[command(name = "warpweave", version)]
+#[command(name = "warpweave", version = version::LINE, long_version = version::LINE, max_term_width = 100)]
 struct Cli {
+    #[command(flatten)]
+    verbosity: Verbosity,
     #[command(subcommand)]
     command: Command,
 }
@@ -68,12 +72,21 @@ enum Command {
     Litmus(litmus::Arguments),
     /// Counts what a multiprocessor of a GPU does in a cycle
     Microbench(microbench::Arguments),
+    /// Prints what a shell completes commands by
+    Completions(completions::Arguments),
+    /// Writes the pages of the manual
+    Manual(manual::Arguments),
     /// Compiles device text; for use by this program itself
     #[command(hide = true)]
     DeviceCompile(device_compile::Arguments),
     /// Runs a candidate of `reduce`; for use by this program itself
     #[command(hide = true)]
     ReduceAttempt(attempt::Arguments),
+}
+
+/// The commands and their arguments, as the parser has them.
+pub fn described() -> clap::Command {
+    Cli::command()
 }
 
 /// Runs the command that the process was started with by these words, the first of which names the program.
@@ -84,17 +97,20 @@ pub fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
 /// The same; what the process should exit with.
 pub fn main_code(words: impl Iterator<Item = OsString>) -> u8 {
     let mut output = None;
-    run(words.collect(), |json| {
+    run(words.collect(), |json, detail| {
         interrupt::handle();
-        output.insert(Output::new(json))
+        output.insert(Output::new(json, detail))
     })
 }
 
 /// Runs a command; `output` makes what takes its results. What the process exits with.
-pub fn run<'o>(words: Vec<OsString>, output: impl FnOnce(bool) -> &'o Output) -> u8 {
-    let Cli { command } = match Cli::try_parse_from(&words) {
+pub fn run<'o>(words: Vec<OsString>, output: impl FnOnce(bool, Detail) -> &'o Output) -> u8 {
+    let Cli { verbosity, command } = match Cli::try_parse_from(&words) {
         Ok(arguments) => arguments,
-        Err(error) => return usage::report(&error, output(words.iter().any(|word| word == "--json"))),
+        Err(error) => {
+            let json = words.iter().any(|word| word == "--json");
+            return usage::report(&error, &words, output(json, Detail::Usual));
+        }
     };
     let json = match &command {
         Command::Compile(arguments) => arguments.json,
@@ -119,9 +135,11 @@ pub fn run<'o>(words: Vec<OsString>, output: impl FnOnce(bool) -> &'o Output) ->
         Command::Selftest(arguments) => arguments.json,
         Command::Litmus(arguments) => arguments.json,
         Command::Microbench(arguments) => arguments.json,
+        Command::Completions(arguments) => arguments.json,
+        Command::Manual(arguments) => arguments.json,
         Command::DeviceCompile(_) => false,
     };
-    let output = output(json);
+    let output = output(json, verbosity.detail());
     let result = match command {
         Command::Compile(arguments) => compile::execute(&arguments, output),
         Command::Refit(arguments) => refit::execute(&arguments, output),
@@ -145,6 +163,8 @@ pub fn run<'o>(words: Vec<OsString>, output: impl FnOnce(bool) -> &'o Output) ->
         Command::Selftest(arguments) => selftest::execute(&arguments, output),
         Command::Litmus(arguments) => litmus::execute(&arguments, output),
         Command::Microbench(arguments) => microbench::execute(&arguments, output),
+        Command::Completions(arguments) => completions::execute(&arguments, output),
+        Command::Manual(arguments) => manual::execute(&arguments, output),
         Command::DeviceCompile(arguments) => device_compile::execute(&arguments),
     };
     match result.and_then(|passed| output.written().map(|()| passed)) {

@@ -7,6 +7,7 @@ mod compiling;
 mod culprits;
 mod diagnostic;
 mod error;
+mod help;
 mod interrupt;
 mod machine;
 mod measuring;
@@ -18,7 +19,6 @@ mod output_paths;
 mod running;
 mod started_by;
 mod training;
-mod usage;
 
 pub use captured::{Captured, capture, end_early};
 pub use commands::{main, main_code};

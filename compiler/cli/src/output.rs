@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use warpweave::runtime::json::{self, Value, json};
@@ -14,9 +14,22 @@ use super::diagnostic::Diagnostic;
 use super::error::{CliError, file_error};
 use super::interrupt;
 
+/// How much is said beside results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Detail {
+    /// Warnings and errors.
+    Quiet,
+    /// Notes, too, and a bar on a terminal.
+    #[default]
+    Usual,
+    /// The stages, too, with the seconds until each began.
+    Verbose,
+}
+
 /// The writer of results and messages.
 pub struct Output {
     json: bool,
+    detail: Detail,
     /// Why a part of a result could not be written, the first time.
     unwritten: Mutex<Option<io::Error>>,
     /// What was said, where it is kept for a caller.
@@ -31,13 +44,13 @@ struct Kept {
 
 impl Output {
     /// Results as text, or as JSON.
-    pub fn new(json: bool) -> Self {
-        Self { json, unwritten: Mutex::new(None), kept: None }
+    pub fn new(json: bool, detail: Detail) -> Self {
+        Self { json, detail, unwritten: Mutex::new(None), kept: None }
     }
 
     /// Results as JSON, kept with all messages until [`Self::taken`].
     pub fn kept() -> Self {
-        Self { kept: Some(Mutex::default()), ..Self::new(true) }
+        Self { kept: Some(Mutex::default()), ..Self::new(true, Detail::Usual) }
     }
 
     /// The result and the messages that were kept.
@@ -96,7 +109,9 @@ impl Output {
 
     /// Says something that the user should know.
     pub fn note(&self, text: &str) {
-        self.say("note", text);
+        if self.detail != Detail::Quiet {
+            self.say("note", text);
+        }
     }
 
     /// Says that something is missing from a result.
@@ -159,14 +174,20 @@ pub fn watched<T>(stage: StageWatcher, run: impl FnOnce() -> T) -> T {
     found
 }
 
-/// A bar over the stages of a command, on a terminal only.
-pub struct Progress(Option<ProgressBar>);
+/// The stages of a command: a bar on a terminal, and lines where they are wanted.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    /// When the command began, where its stages are said.
+    said_since: Option<Instant>,
+}
 
 impl Progress {
-    /// A bar of this many stages.
-    pub fn new(stages: usize) -> Self {
+    /// This many stages, none of which has begun.
+    pub fn new(stages: usize, output: &Output) -> Self {
         let is_watched = WATCHER.with_borrow(Option::is_some);
-        let bar = (!is_watched && io::stderr().is_terminal()).then(|| {
+        let has_bar = output.detail != Detail::Quiet && !is_watched && io::stderr().is_terminal();
+        let said_since = (output.detail == Detail::Verbose).then(Instant::now);
+        let bar = has_bar.then(|| {
             let bar = ProgressBar::new(stages as u64);
             let style = ProgressStyle::with_template("{spinner} [{bar:30}] {pos}/{len} {elapsed} {msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -174,12 +195,12 @@ impl Progress {
             bar
         });
         interrupt::shown_on(bar.as_ref());
-        Self(bar)
+        Self { bar, said_since }
     }
 
     /// Prints what stands above the bar.
     pub fn beside(&self, print: impl FnOnce()) {
-        match &self.0 {
+        match &self.bar {
             Some(bar) => bar.suspend(print),
             None => print(),
         }
@@ -188,7 +209,11 @@ impl Progress {
     /// A stage begins.
     pub fn step(&self, name: &str) {
         WATCHER.with_borrow(|watcher| watcher.iter().for_each(|stage| stage(name)));
-        if let Some(bar) = &self.0 {
+        if let Some(begin) = self.said_since {
+            let seconds = begin.elapsed().as_secs_f64();
+            self.beside(|| eprintln!("{seconds:8.2} s  {name}"));
+        }
+        if let Some(bar) = &self.bar {
             bar.inc(1);
             bar.set_message(name.to_owned());
         }
@@ -201,7 +226,7 @@ fn locked(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some(bar) = &self.0 {
+        if let Some(bar) = &self.bar {
             interrupt::shown_on(None);
             bar.finish_and_clear();
         }

@@ -8,3 +8,4 @@ pub mod precision;
 pub mod program;
 pub mod search;
 pub mod training;
+pub mod verbosity;

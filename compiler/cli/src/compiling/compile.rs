@@ -194,7 +194,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         BundleTarget::Host => 3,
         BundleTarget::Gpu(_) => 4,
     };
-    let progress = Progress::new(3 + targets.iter().map(phases).sum::<usize>());
+    let progress = Progress::new(3 + targets.iter().map(phases).sum::<usize>(), output);
     progress.step("import");
     let model = arguments.training.load(&arguments.path, &arguments.import.import_options()?, &passes, output)?;
     progress.step("prepare");

@@ -40,7 +40,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         Device::Reference | Device::Host | Device::Emulator | Device::Text | Device::MachineCode => 1_000,
     });
     let rounds = Rounds { messages, limit: Duration::from_secs(arguments.limit) };
-    let progress = Progress::new(Litmus::ALL.len());
+    let progress = Progress::new(Litmus::ALL.len(), output);
     let (mut text, mut records, mut passed) = (String::new(), Vec::new(), true);
     for litmus in Litmus::ALL {
         progress.step(litmus.name());

@@ -246,7 +246,7 @@ impl Training<'_> {
         steps: &Steps,
         output: &Output,
     ) -> Result<(), CliError> {
-        let progress = Progress::new(arguments.steps as usize);
+        let progress = Progress::new(arguments.steps as usize, output);
         let rate = arguments.lr.unwrap_or(self.record.learning_rate);
         let end = self.before.saturating_add(arguments.steps);
         let scheduled = arguments.schedule_steps.unwrap_or(end);

@@ -47,7 +47,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         None => vec![Device::Host, Device::Emulator, Device::Text, Device::MachineCode, Device::Cuda(0)],
     };
     let cases = cases()?;
-    let progress = Progress::new(devices.len() * cases.len());
+    let progress = Progress::new(devices.len() * cases.len(), output);
     let (mut text, mut records, mut failures) = (String::new(), Vec::new(), 0);
     for device in devices {
         if let Err(reason) = available(device) {

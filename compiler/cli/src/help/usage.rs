@@ -1,16 +1,22 @@
 //! Mistakes on the command line, as its parser finds them.
 
-use clap::error::{ContextKind, ContextValue};
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use warpweave::runtime::json::{Value, json};
 
-use super::diagnostic::Diagnostic;
-use super::error::EXIT_USAGE;
-use super::output::Output;
+use super::version;
+use crate::diagnostic::Diagnostic;
+use crate::error::EXIT_USAGE;
+use crate::output::Output;
 
 /// Says what the parser says: help and version, or a mistake, as JSON too where that is wanted. What the process exits with.
-pub fn report(error: &clap::Error, output: &Output) -> u8 {
+pub fn report(error: &clap::Error, words: &[OsString], output: &Output) -> u8 {
     if !error.use_stderr() {
-        output.help(error);
+        match error.kind() == ErrorKind::DisplayVersion && words.iter().any(|word| word == "--version") {
+            true => output.result("version", &version::value(), &version::text()),
+            false => output.help(error),
+        }
         return match output.written() {
             Ok(()) => 0,
             Err(error) => {
