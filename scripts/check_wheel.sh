@@ -16,7 +16,8 @@ python3 -m venv "$folder/venv"
 python="$folder/venv/bin/python"
 bare() { env -i HOME="$folder" PATH="$folder/venv/bin:/usr/bin:/bin" WARPWEAVE_BUILD="$(pwd)/target/debug" WARPWEAVE_INSTALLED=1 "$@"; }
 bare "$python" -m pip install --quiet --disable-pip-version-check "$wheel" numpy onnx ml_dtypes pytest mypy
-bare "$python" -m pytest -q -p no:cacheprovider tests/interfaces/test_python.py
+bare "$python" -m pytest -q -p no:cacheprovider tests/interfaces/test_python.py \
+    tests/interfaces/test_conformance.py -k python
 printf 'import warpweave as ww\nsession: ww.Session = ww.open("m.weave")\ny = session(x=[1.0])["y"]\n' >"$folder/use.py"
 bare "$python" -m mypy --strict "$folder/use.py"
 bare "$folder/venv/bin/warpweave" --version

@@ -35,7 +35,7 @@ elements!(i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u3
 impl Tensor {
     /// A tensor over `data`; `None` if the length is not that of the type.
     pub fn from_bytes(ty: TensorType, data: Bytes) -> Option<Self> {
-        (data.len() == ty.bytes()).then_some(Self { ty, data })
+        (ty.checked_bytes() == Some(data.len())).then_some(Self { ty, data })
     }
 
     /// A tensor of these elements.

@@ -212,6 +212,12 @@ impl TensorType {
     pub fn bytes(&self) -> usize {
         self.shape.elements() * self.element.bytes()
     }
+
+    /// The same, or `None` if the product overflows `isize`.
+    pub fn checked_bytes(&self) -> Option<usize> {
+        let bytes = self.shape.checked_elements()?.checked_mul(self.element.bytes())?;
+        isize::try_from(bytes).is_ok().then_some(bytes)
+    }
 }
 
 impl From<Vec<usize>> for Shape {

@@ -73,6 +73,8 @@ def models():
                          [("b", np.array([10, 20], "float32"))]),
         "linear": model([("MatMul", ["x", "w"], ["y"], {})], [("x", "FLOAT", [2, 3])], [("y", "FLOAT", [2, 4])],
                         [("w", weights)]),
+        "ones": model([("MatMul", ["x", "w"], ["y"], {})], [("x", "FLOAT", [2, 3])], [("y", "FLOAT", [2, 4])],
+                      [("w", np.ones((3, 4), "float32"))]),
         "two": model([("Relu", ["x"], ["y"], {}), ("Neg", ["x"], ["z"], {})], [("x", "FLOAT", [64])],
                      [("y", "FLOAT", [64]), ("z", "FLOAT", [64])]),
         "wide": model([("MatMul", ["x", "w"], ["h"], {}), ("Relu", ["h"], ["r"], {}), ("MatMul", ["r", "v"], ["y"], {})],
@@ -90,7 +92,7 @@ def bundles(tmp_path_factory):
     made = models()
     for name, one in made.items():
         ww.compile(one, folder / f"{name}.weave")
-    ww.compile(made["linear"], folder / "train.weave", loss="mse", optimizer="sgd,lr=0.1")
+    ww.compile(made["ones"], folder / "train.weave", loss="mse", optimizer="sgd,lr=0.5")
     damaged = bytearray((folder / "relu.weave").read_bytes())
     damaged[len(damaged) // 2] ^= 1
     (folder / "damaged.weave").write_bytes(damaged)

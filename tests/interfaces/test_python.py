@@ -1,12 +1,10 @@
 """The Python package."""
 
 import os
-import re
 import subprocess
 import sys
 import threading
 import time
-import zipfile
 
 import numpy as np
 import pytest
@@ -45,11 +43,7 @@ def test_three_lines(bundles):
 
 
 def test_what_a_bundle_says(bundles):
-    bundle = ww.Bundle((bundles / "nonzero.weave").read_bytes())
-    assert [(port.name, port.shape, port.dtype) for port in bundle.inputs] == [("x", (2, 3), np.dtype("float32"))]
-    assert bundle.outputs[0].open == (1,) and bundle.targets == ["host"]
-    y = bundle.session()(np.array([[0, 1, 0], [0, 0, 5]], "float32"))["y"]
-    assert y.tolist() == [[0, 1], [1, 2]]
+    assert ww.Bundle(bundles / "nonzero.weave").targets == ["host"]
     assert ww.Bundle(bundles / "default.weave").inputs[1].default.tolist() == [10, 20]
 
 
@@ -91,47 +85,24 @@ def test_bound_arrays(bundles):
     session.bind(outputs={"z": z})
     session.run()
     assert y[0] == 4 and z[0] == -4
-    refused(lambda: session.bind(outputs={"z": x}))
-    both = np.zeros(100, "float32")
-    session.bind(outputs={"y": both[:64]})
-    refused(lambda: session.bind(outputs={"z": both[36:]}))
-    session.bind(outputs={"y": None, "z": None})
     read_only = np.zeros(64, "float32")
     read_only.flags.writeable = False
     refused(lambda: session.bind(outputs={"y": read_only}))
-    refused(lambda: session.bind(outputs={"w": y}))
 
 
-def test_bad_inputs(bundles):
+def test_bad_calls(bundles):
     session = ww.open(bundles / "relu.weave")
     x = np.zeros((2, 3), "float32")
     refused(lambda: session())
     refused(lambda: session(x, x))
     refused(lambda: session(x, x=x))
-    refused(lambda: session(z=x))
-    refused(lambda: session(x=x.astype("float64")))
-    refused(lambda: session(x=np.zeros((3, 2), "float32")))
-    refused(lambda: session(x=np.broadcast_to(np.float32(0), (1 << 30, 1 << 30))))
-    refused(lambda: ww.open(bundles / "absent.weave"), "bundle-file")
-    assert ww.Error in type(refused(lambda: ww.open((bundles / "relu.weave").read_bytes()[:100]), "bundle-archive")).__mro__
-    with pytest.raises(ww.Error):
-        ww.open(bundles / "damaged.weave")
-    refused(lambda: ww.open(bundles / "relu.weave", "toaster"), "usage")
-    gather = ww.open(bundles / "gather.weave")
-    error = refused(lambda: gather(x=np.zeros(4, "float32"), i=np.array([1, 9])), "index")
-    assert "`i`" in error.message
-    assert gather(x=np.arange(4, dtype="float32"), i=np.array([1, 3]))["y"].tolist() == [1, 3]
-
-
-def test_a_newer_bundle(bundles, tmp_path):
-    newer = tmp_path / "newer.weave"
-    with zipfile.ZipFile(bundles / "relu.weave") as old, zipfile.ZipFile(newer, "w") as new:
-        for name in old.namelist():
-            data = old.read(name)
-            if name == "manifest.json":
-                data = re.sub(rb'"format_version":\s*\d+', b'"format_version": 9999', data)
-            new.writestr(name, data)
-    refused(lambda: ww.Bundle(newer), "bundle-version")
+    refused(lambda: session(z=x), "argument")
+    refused(lambda: session.load_states({"v": x}), "argument")
+    refused(lambda: session.run_with({"x": 1}, copy=False))
+    for limit in (-1, float("nan"), float("inf")):
+        refused(lambda: ww.open(bundles / "relu.weave", wait_limit=limit), "argument")
+    threads = [ww.open(bundles / "wide.weave", threads=threads).notes for threads in (0, None)]
+    assert threads[0] == threads[1]
 
 
 def test_training(bundles):
@@ -145,8 +116,6 @@ def test_training(bundles):
     session.load_states({"w": before["w"]})
     assert np.array_equal(session.states()["w"], before["w"])
     assert float(session.step(**inputs)["loss"]) == losses[0]
-    refused(lambda: session.load_states({"w": np.zeros(3, "float32")}))
-    refused(lambda: session.load_states({"v": np.zeros(3, "float32")}))
 
 
 def test_compiling(tmp_path):
@@ -210,7 +179,6 @@ def test_threads_share_a_pool(bundles):
     [thread.start() for thread in running]
     [thread.join() for thread in running]
     assert all(found) and len(found) + len(busy) == 160 and set(busy) <= {"busy"}
-    refused(lambda: bundle.session(pool=pool, threads=2), "usage")
 
 
 def test_the_lock_is_released(bundles):
@@ -238,22 +206,6 @@ def test_the_lock_is_released(bundles):
         ends.set()
         thread.join()
     assert after > before
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_fork_is_refused(bundles):
-    session = ww.open(bundles / "wide.weave")
-    x = np.ones((64, 256), "float32")
-    session(x)
-    child = os.fork()
-    if child == 0:
-        try:
-            session(x)
-        except ww.Error as error:
-            os._exit(0 if error.code == "forked" else 1)
-        os._exit(2)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    session(x)
 
 
 def test_importing_is_quick():

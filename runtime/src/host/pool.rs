@@ -61,6 +61,11 @@ impl ThreadPool {
         self.workers.len() + 1
     }
 
+    /// The process whose threads these are. A child of it has none of them.
+    pub fn process(&self) -> u32 {
+        self.process
+    }
+
     /// Runs a plan once, which has been made ready, on as many threads as it has work for; there are as many.
     pub(super) fn run(&self, launch: &Arc<Launch>) {
         let others = launch.program.threads - 1;

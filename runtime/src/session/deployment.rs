@@ -39,6 +39,9 @@ impl Deployment {
 
     /// A session on the host that shares threads with all others of this pool. They run one after another.
     pub fn open_on_pool(&self, pool: Arc<ThreadPool>) -> Result<ModelSession, SessionError> {
+        if pool.process() != std::process::id() {
+            return Err(SessionError::Forked { opened_in: pool.process() });
+        }
         let session = HostSession::on_pool(self.program(pool.threads())?, pool)?;
         of_model(&self.bundle, Box::new(session), Device::Host)
     }

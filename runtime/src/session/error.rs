@@ -4,7 +4,7 @@ use warpweave_graph::TensorType;
 
 use super::bound::BoundError;
 use super::memory_limit::NotEnoughMemory;
-use super::{Device, IndexError};
+use super::{Device, IndexError, UnknownDevice};
 use crate::bundle::BundleError;
 use crate::host::HostError;
 
@@ -32,6 +32,27 @@ pub enum SessionError {
     /// Memory that cannot be what it is bound to.
     #[error(transparent)]
     Bound(#[from] BoundError),
+    /// Another number of states than live between runs.
+    #[error("{expected} tensors live between runs, and {found} states are given; give as many")]
+    StateCount {
+        /// What lives between runs.
+        expected: usize,
+        /// What was given.
+        found: usize,
+    },
+    /// A state of another type or shape.
+    #[error("state {position} is {found} and must be {expected}; give a tensor of that type and shape")]
+    StateType {
+        /// Which state, from 0.
+        position: usize,
+        /// What lives between runs.
+        expected: TensorType,
+        /// What was given.
+        found: TensorType,
+    },
+    /// A name of a device that there is not.
+    #[error(transparent)]
+    UnknownDevice(#[from] UnknownDevice),
     /// A run before has failed in a way that leaves the session in an unknown state.
     #[error("the session cannot run, because a run before failed: {reason}; reset it, or open another")]
     Faulted {
@@ -39,7 +60,9 @@ pub enum SessionError {
         reason: String,
     },
     /// The process that opened the session was forked, and this is the child.
-    #[error("the session belongs to process {opened_in}, and this is its child; open the bundle after the fork")]
+    #[error(
+        "the session's threads belong to process {opened_in}, and this is its child; open the bundle after the fork"
+    )]
     Forked {
         /// The process.
         opened_in: u32,
@@ -132,6 +155,8 @@ impl SessionError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::InputCount { .. } | Self::InputType { .. } | Self::Bound(_) => "input",
+            Self::StateCount { .. } | Self::StateType { .. } => "input",
+            Self::UnknownDevice(_) => "argument",
             Self::Faulted { .. } => "faulted",
             Self::Forked { .. } => "forked",
             Self::Unavailable { .. } => "device",
@@ -165,6 +190,7 @@ impl SessionError {
             Self::InputCount { .. } | Self::InputType { .. } | Self::Bound(_) | Self::Forked { .. } => {
                 FailureKind::Usage
             }
+            Self::StateCount { .. } | Self::StateType { .. } | Self::UnknownDevice(_) => FailureKind::Usage,
             Self::Faulted { .. } => FailureKind::DeviceFault,
             Self::Bundle(error) => error.kind(),
             Self::Unavailable { .. } | Self::Memory(_) => FailureKind::Environment,

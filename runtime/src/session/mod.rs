@@ -79,7 +79,7 @@ pub trait Session: Send {
     fn set_states(&mut self, states: &[Tensor]) -> Result<(), SessionError> {
         match states {
             [] => Ok(()),
-            _ => Err(SessionError::Internal("the device keeps nothing between runs".to_owned())),
+            _ => Err(SessionError::StateCount { expected: 0, found: states.len() }),
         }
     }
 
@@ -176,7 +176,7 @@ impl Device {
 
 /// A text that names no [`Device`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("unknown device `{0}`: expected reference, host, emulator, text, machine-code, or cuda:N")]
+#[error("unknown device `{0}`; name reference, host, emulator, text, machine-code, or cuda:N")]
 pub struct UnknownDevice(pub String);
 
 impl fmt::Display for Device {

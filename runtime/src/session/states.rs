@@ -11,13 +11,13 @@ use super::exchange::{output, place};
 /// Whether these can be what the states of a plan are.
 pub(crate) fn check(memory: &MemoryPlan, states: &[Tensor]) -> Result<(), SessionError> {
     if states.len() != memory.states.len() {
-        let text = format!("the plan has {} states, and {} are given", memory.states.len(), states.len());
-        return Err(SessionError::Internal(text));
+        return Err(SessionError::StateCount { expected: memory.states.len(), found: states.len() });
     }
     let expected = memory.states.iter().map(|state| &memory.tensors[state.tensor].ty);
-    match expected.zip(states).find(|(expected, state)| *expected != state.ty()) {
-        Some((expected, state)) => {
-            Err(SessionError::Internal(format!("a state is {expected}, and {} is given", state.ty())))
+    match expected.zip(states).enumerate().find(|(_, (expected, state))| *expected != state.ty()) {
+        Some((position, (expected, state))) => {
+            let (expected, found) = (expected.clone(), state.ty().clone());
+            Err(SessionError::StateType { position, expected, found })
         }
         None => Ok(()),
     }

@@ -130,7 +130,9 @@ pub fn execute(arguments: &Arguments) -> Result<Passed, CliError> {
     let kind = arguments.linked_registers.map_or(UnitKind::Whole, |registers| UnitKind::Linked { registers });
     let cubin = InProcess(nvrtc).compile(&source, arguments.target, kind)?;
     let stream = std::path::Path::new("standard output");
-    io::stdout().write_all(&cubin).map_err(file_error("write", stream))?;
+    // An interpreter in whose process this is ends without Rust's flush.
+    let mut output = io::stdout();
+    output.write_all(&cubin).and_then(|()| output.flush()).map_err(file_error("write", stream))?;
     Ok(true)
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
 use warpweave_runtime::session::bound::{BoundInput, BoundOutput};
-use warpweave_runtime::session::{Device, ModelSession, OpenOptions, Session};
+use warpweave_runtime::session::{Device, ModelSession, OpenOptions, Session, SessionError};
 
 use crate::binding::Bindings;
 use crate::bundle::OpenedBundle;
@@ -87,9 +87,7 @@ impl SessionState {
 }
 
 fn open(bundle: &OpenedBundle, options: &SessionOptions, device: &str) -> Result<ModelSession, Failure> {
-    let device: Device = device.parse().map_err(|error: warpweave_runtime::session::UnknownDevice| {
-        Failure::argument(error.to_string(), "ask `ww_device_at` for the devices of this machine")
-    })?;
+    let device: Device = device.parse().map_err(SessionError::UnknownDevice)?;
     if !options.pool.is_null() {
         let pool = handle::get::<ThreadPool>(options.pool)?;
         if device != Device::Host || options.threads != 0 {

@@ -91,7 +91,7 @@ impl Drop for Lent {
 /// bits and the lanes of its elements, whether it must not be written, and what keeps it.
 #[pyfunction]
 pub(crate) fn from_dlpack<'py>(py: Python<'py>, capsule: &Bound<'py, PyCapsule>) -> PyResult<Bound<'py, PyDict>> {
-    let refused = |text: &str| Failure::Usage(text.to_owned(), "give an array that has not been taken yet");
+    let refused = |text: &str| Failure::Argument(text.to_owned(), "give an array that has not been taken yet");
     let is = |name: &CStr| capsule.is_valid_checked(Some(name));
     let (taken, flags, used) = if is(VERSIONED_NAME) {
         let managed = capsule.pointer_checked(Some(VERSIONED_NAME))?.cast::<Versioned>();

@@ -11,8 +11,8 @@ pub(crate) enum Failure {
     Session(SessionError),
     /// Another thread uses the session.
     Busy,
-    /// A mistake of the caller's, and what to do.
-    Usage(String, &'static str),
+    /// An argument that cannot be meant, and what to do.
+    Argument(String, &'static str),
 }
 
 impl From<BundleError> for Failure {
@@ -36,7 +36,7 @@ impl From<Failure> for PyErr {
                 let help = "wait until that call returns, or open a session a thread";
                 return exception("busy", "another thread uses the session", help);
             }
-            Failure::Usage(message, help) => return exception("usage", &message, help),
+            Failure::Argument(message, help) => return exception("argument", &message, help),
         };
         let (message, help) = text.rsplit_once("; ").unwrap_or((&text, ""));
         exception(code, message, help)

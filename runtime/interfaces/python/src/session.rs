@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 use warpweave_graph::Tensor;
 use warpweave_runtime::host::ThreadPool;
 use warpweave_runtime::session::bound::{BoundInput, BoundOutput};
-use warpweave_runtime::session::{Device, ModelSession, OpenOptions, Session as _};
+use warpweave_runtime::session::{Device, ModelSession, OpenOptions, Session as _, SessionError};
 
 use crate::bundle::Bundle;
 use crate::error::Failure;
@@ -29,7 +29,8 @@ impl Pool {
             some => some,
         };
         let started = ThreadPool::new(threads);
-        let refused = |error| Failure::Usage(format!("{threads} threads cannot be started: {error}"), "ask for fewer");
+        let refused =
+            |error| Failure::Argument(format!("{threads} threads cannot be started: {error}"), "ask for fewer");
         Ok(Self(Arc::new(started.map_err(refused)?)))
     }
 }
@@ -55,20 +56,23 @@ impl Session {
         pool: Option<&Pool>,
         wait_limit: Option<f64>,
     ) -> PyResult<Self> {
-        let device: Device = device.parse().map_err(|error: warpweave_runtime::session::UnknownDevice| {
-            Failure::Usage(error.to_string(), "`warpweave.devices()` lists those of this machine")
-        })?;
+        let device: Device = device.parse().map_err(SessionError::UnknownDevice).map_err(Failure::from)?;
         let opened = match pool {
             Some(_) if device != Device::Host || threads.is_some() => {
                 let text = "a pool has the threads of sessions on the host".to_owned();
-                return Err(Failure::Usage(text, "give either a pool, or a number of threads or another device").into());
+                return Err(
+                    Failure::Argument(text, "give either a pool, or a number of threads or another device").into()
+                );
             }
             Some(Pool(pool)) => py.detach(|| bundle.deployment.open_on_pool(Arc::clone(pool))),
             None => {
                 let defaults = OpenOptions::default();
-                let limit = wait_limit.and_then(|limit| Duration::try_from_secs_f64(limit).ok());
+                let limit = wait_limit.map(Duration::try_from_secs_f64).transpose().map_err(|_| {
+                    let text = format!("a wait cannot give up after {} seconds", wait_limit.unwrap_or_default());
+                    Failure::Argument(text, "give a number of seconds")
+                })?;
                 let options = OpenOptions {
-                    threads: threads.unwrap_or(defaults.threads).max(1),
+                    threads: threads.filter(|&threads| threads > 0).unwrap_or(defaults.threads),
                     wait_limit: limit.unwrap_or(defaults.wait_limit),
                     ..defaults
                 };
@@ -131,7 +135,7 @@ impl Session {
     fn with<T: Send>(
         &self,
         py: Python<'_>,
-        use_it: impl FnOnce(&mut ModelSession) -> Result<T, warpweave_runtime::session::SessionError> + Send,
+        use_it: impl FnOnce(&mut ModelSession) -> Result<T, SessionError> + Send,
     ) -> PyResult<T> {
         let used = py.detach(|| {
             let mut session = match self.session.try_lock() {

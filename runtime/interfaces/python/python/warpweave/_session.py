@@ -72,9 +72,10 @@ class Session:
         """Makes these arrays what `run()` reads and writes from now on, without a copy.
 
         Each is contiguous, aligned, and of the type and shape of its port; no output overlaps with another array. `None` instead of
-        an array takes it away.
+        an array takes it away. What is refused changes nothing.
         """
-        chosen = [(self._inputs, "input", self._bound_inputs, inputs), (self._outputs, "output", self._bound_outputs, outputs)]
+        bound_inputs, bound_outputs, arrays = dict(self._bound_inputs), dict(self._bound_outputs), list(self._arrays)
+        chosen = [(self._inputs, "input", bound_inputs, inputs), (self._outputs, "output", bound_outputs, outputs)]
         for numbers, kind, bound, given in chosen:
             for name, value in (given or {}).items():
                 number = _number(numbers, kind, name)
@@ -83,11 +84,10 @@ class Session:
                 elif kind == "input":
                     bound[number] = bound_input(self.inputs[number], value, copy=False)
                 else:
-                    memory = bound_output(self.outputs[number], value)
-                    self._check_overlap(number, memory)
-                    bound[number], self._arrays[number] = memory, value
-        for number, memory in self._bound_outputs.items():
-            self._check_overlap(number, memory)
+                    bound[number], arrays[number] = bound_output(self.outputs[number], value), value
+        for number, memory in bound_outputs.items():
+            self._check_overlap(number, memory, bound_inputs, bound_outputs)
+        self._bound_inputs, self._bound_outputs, self._arrays = bound_inputs, bound_outputs, arrays
         self._read = self._written = None
 
     def run(self):
@@ -179,10 +179,10 @@ class Session:
                 written.append((outputs[number].address, port.bytes))
         return read, written
 
-    def _check_overlap(self, number, memory):
+    def _check_overlap(self, number, memory, inputs, outputs):
         port = self.outputs[number]
-        others = [(self.inputs[other], "input", found) for other, found in self._bound_inputs.items()]
-        others += [(self.outputs[other], "output", found) for other, found in self._bound_outputs.items() if other != number]
+        others = [(self.inputs[other], "input", found) for other, found in inputs.items()]
+        others += [(self.outputs[other], "output", found) for other, found in outputs.items() if other != number]
         for other, kind, found in others:
             if memory.address < found.address + other.bytes and found.address < memory.address + port.bytes:
                 raise Error(f"the array for the output `{port.name}` overlaps with that for the {kind} `{other.name}`", code="input",
@@ -192,7 +192,7 @@ class Session:
 def _number(numbers, kind, name):
     if name not in numbers:
         known = ", ".join(f"`{known}`" for known in numbers)
-        raise Error(f"there is no {kind} `{name}`", code="input", help=f"the {kind}s are {known}",
+        raise Error(f"there is no {kind} `{name}`", code="argument", help=f"the {kind}s are {known}",
                     culprits=[{"kind": kind, "name": name, "known": list(numbers)}])
     return numbers[name]
 
