@@ -22,7 +22,7 @@ SIMPLIFIERS := env PYTHONPATH=.onnxruntime:.simplifiers:models/check python3 mod
 PYTEST := env PYTHONPATH=.onnxruntime:.pytest python3 -m pytest -q -p no:cacheprovider
 ZOO_CHECK := env PYTHONPATH=.onnxruntime python3 models/check/onnxruntime_check.py
 
-.PHONY: all demo demo-training test suites check full others zoo training-zoo loader install wheel replay fetch clean
+.PHONY: all demo demo-training test suites check full others zoo training-zoo loader install install-commands wheel replay fetch clean
 
 all: check
 
@@ -115,6 +115,9 @@ others:
 	$(call suite,loader) sh scripts/loader_size.sh $(WARPWEAVE)
 	$(call suite,install) sh scripts/check_install.sh
 	$(call suite,wheel) sh scripts/check_wheel.sh
+	$(call suite,packages) sh scripts/check_packages.sh
+	$(call suite,races) python3 scripts/thread_sanitizer.py --warpweave $(WARPWEAVE)
+	$(call suite,call-overhead) sh scripts/check_overhead.sh $(WARPWEAVE)
 	$(call suite,report) python3 scripts/check_report.py --warpweave $(WARPWEAVE)
 	$(call suite,tour) python3 scripts/tour.py --warpweave $(WARPWEAVE) --check
 	$(call suite,compare) sh scripts/compare_models.sh $(WARPWEAVE)
@@ -156,7 +159,12 @@ loader:
 PREFIX ?= /usr/local
 install:
 	$(CARGO) rustc --profile deployment --quiet -p warpweave-c --crate-type cdylib,staticlib
-	sh scripts/install.sh "$(CARGO_TARGET_DIR)" "$(DESTDIR)" "$(PREFIX)"
+	sh scripts/install.sh "$(or $(CARGO_TARGET_DIR),target)/deployment" "$(DESTDIR)" "$(PREFIX)"
+
+# The same of the library that has the commands, and with them the compiler.
+install-commands:
+	$(CARGO) build --release --quiet -p warpweave-c-commands
+	sh scripts/install.sh "$(or $(CARGO_TARGET_DIR),target)/release" "$(DESTDIR)" "$(PREFIX)" commands
 
 # The wheel of the Python package, in target/wheels.
 wheel:

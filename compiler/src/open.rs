@@ -11,6 +11,7 @@ use warpweave_runtime::bundle::TrainingRecord;
 use warpweave_runtime::bundle::{Bundle, BundleError, BundleTarget, ModelRecord, Signature, is_bundle};
 use warpweave_runtime::cuda::{CudaSession, DeviceInfo, Driver};
 use warpweave_runtime::host::HostSession;
+use warpweave_runtime::nvrtc::Nvrtc;
 use warpweave_runtime::session::{
     DEFAULT_KERNEL_TARGET, Device, Kernels, ModelSession, OpenOptions, ReferenceSession, Session, SessionError,
     open_bundle, open_kernels, open_machine_code, pack_program,
@@ -19,7 +20,7 @@ use warpweave_runtime::target::Target;
 
 use crate::build::Build;
 use crate::compiler::{compile, device_code};
-use crate::device_compiler::DeviceCompiler;
+use crate::device_compiler::{DeviceCompiler, InProcess};
 use crate::error::BuildError;
 use crate::model::{Model, ModelError};
 
@@ -55,6 +56,19 @@ pub enum OpenError {
 pub type CompilerSource<'a> = &'a dyn Fn() -> Result<Box<dyn DeviceCompiler>, String>;
 
 impl Source {
+    /// The model or bundle at `path`, with everything chosen by the library.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        Self::load(path.as_ref(), &ImportOptions::default())
+    }
+
+    /// A session on `device`, with everything chosen by the library. A GPU's code is compiled in this process.
+    pub fn session(&self, device: Device) -> Result<ModelSession, OpenError> {
+        open(self, device, &OpenOptions::default(), &|| match Nvrtc::locate() {
+            Ok(found) => Ok(Box::new(InProcess(found))),
+            Err(error) => Err(error.to_string()),
+        })
+    }
+
     /// The model or bundle at `path`, told apart by content.
     pub fn load(path: &Path, options: &ImportOptions) -> Result<Self, OpenError> {
         if is_bundle(path)? {

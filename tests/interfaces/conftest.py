@@ -101,16 +101,16 @@ def bundles(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def compiled_c(tmp_path_factory):
-    """Compiles a C or C++ program against the library; gives the path of the program."""
+    """Compiles a C or C++ program against a library; gives the path of the program."""
     folder = tmp_path_factory.mktemp("programs")
-    library = built("libwarpweave.so")
 
-    def compile_(source, standard, compiler=None, *more):
+    def compile_(source, standard, compiler=None, library="libwarpweave.so"):
+        library = built(library)
         compiler = compiler or ("c++" if source.suffix == ".cpp" else "cc")
         program = folder / f"{source.stem}-{compiler}-{standard}"
-        include = ROOT / "runtime/interfaces/c/include"
-        command = [compiler, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-g", f"-I{include}", str(source), "-o", str(program),
-                   str(library), f"-Wl,-rpath,{library.parent}", "-lpthread", *more]
+        includes = [f"-I{ROOT}/runtime/interfaces/{name}/include" for name in ("c", "c_commands")]
+        command = [compiler, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-g", *includes, str(source), "-o", str(program),
+                   str(library), f"-Wl,-rpath,{library.parent}", "-lpthread"]
         subprocess.run(command, check=True)
         return program
 

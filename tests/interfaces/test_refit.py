@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import warpweave as ww
-from conftest import models
+from conftest import ROOT, built, models
 
 
 def retrained(made, change):
@@ -102,3 +103,28 @@ def test_a_kill_leaves_the_old_file_or_the_new_one(tmp_path):
         assert data in allowed
         found.add(data)
     assert found
+
+
+def test_from_c(compiled_c, tmp_path):
+    program = compiled_c(ROOT / "tests/interfaces/command.c", "c11", library="libwarpweave_commands.so")
+    new = written(tmp_path, "new", retrained(models()["wide"], lambda array: array * 2))
+    ww.compile(models()["wide"], tmp_path / "old.weave")
+    ww.compile(new, tmp_path / "fresh.weave")
+
+    def said(model):
+        words = [program, "refit", tmp_path / "old.weave", model, "-o", tmp_path / "refitted.weave"]
+        ran = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60)
+        return ran.returncode, ran.stdout
+
+    code, text = said(new)
+    assert code == 0 and "stage: " in text and '"passed": true' in text, text
+    assert (tmp_path / "refitted.weave").read_bytes() == (tmp_path / "fresh.weave").read_bytes()
+    code, text = said(written(tmp_path, "other", models()["two"]))
+    assert code == 3 and '"code": "refit"' in text, text
+
+
+def test_the_commands_export_their_interface_only():
+    header = (ROOT / "runtime/interfaces/c_commands/include/warpweave_commands.h").read_text()
+    symbols = subprocess.run(["nm", "-D", "--defined-only", str(built("libwarpweave_commands.so"))], capture_output=True, text=True, check=True)
+    names = {line.split()[-1] for line in symbols.stdout.splitlines()}
+    assert names == set(re.findall(r"\b(ww_command\w*)\(", header)) and len(names) == 3

@@ -22,7 +22,7 @@ pub struct RegisterArray {
 }
 
 /// A shared-memory array: `length` elements in the block's shared memory. Its contents are undefined when a kernel is
-/// entered, unless it is [`Kernel::kept`], and it is aligned to 16 bytes.
+/// entered, unless it is [`Function::kept`], and it is aligned to 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct SharedArray {
     /// The type of each element in memory.

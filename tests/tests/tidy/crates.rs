@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::root;
 
 /// Per crate, the crates that it must and that it may depend on.
-const ARROWS: [(&str, &[&str], &[&str]); 14] = [
+const ARROWS: [(&str, &[&str], &[&str]); 15] = [
     ("warpweave-graph", &[], &[]),
     ("warpweave-frontend", &["warpweave-graph"], &[]),
     ("warpweave-plan", &["warpweave-graph"], &[]),
@@ -17,6 +17,7 @@ const ARROWS: [(&str, &[&str], &[&str]); 14] = [
     ("warpweave-codegen", &["warpweave-plan"], &["warpweave-graph"]),
     ("warpweave-runtime", &["warpweave-codegen", "warpweave-plan"], &["warpweave-fusion", "warpweave-graph"]),
     ("warpweave-c", &["warpweave-runtime"], &["warpweave-graph"]),
+    ("warpweave-c-commands", &["warpweave-cli"], &[]),
     ("warpweave-python", &["warpweave-cli", "warpweave-runtime"], &["warpweave-graph"]),
     ("warpweave-models", &[], &["warpweave-frontend", "warpweave-graph"]),
     (
@@ -62,7 +63,7 @@ const HOMES: [(&str, &[&str]); 31] = [
     // Views of tensors as slices: where tensors are made, and where the host computes with them.
     ("bytemuck", &["warpweave-graph", "warpweave-runtime"]),
     // The header of the C interface.
-    ("cbindgen", &["warpweave-c"]),
+    ("cbindgen", &["warpweave-c", "warpweave-c-commands"]),
     ("clap", &["warpweave-cli"]),
     ("criterion", &["warpweave-benches"]),
     ("cudarc", &["warpweave-runtime"]),

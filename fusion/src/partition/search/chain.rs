@@ -1,4 +1,4 @@
-//! Exact search on chains: T[j] = min over i of T[i] + cost(i … j − 1) (erratum E9).
+//! Exact search on chains: `T[j] = min over i of T[i] + cost(i … j − 1)` (erratum E9).
 
 use crate::partition::search::problem::{Memo, NodeSet, PartitionProblem, Solution};
 use crate::tuning::SearchTuning;

@@ -1,4 +1,4 @@
-//! Which unit keeps which constants on chip: the plan's [`Instruction::Hold`]s.
+//! Which unit keeps which constants on chip: the plan's [`Instruction::Hold`](warpweave_plan::plan::Instruction::Hold)s.
 
 use crate::tuning::SearchTuning;
 use std::collections::BTreeMap;

@@ -68,7 +68,7 @@ pub struct ContractionShape {
     /// Slices of the block's threads, each of which multiplies its part of every step's points; their sums are added through
     /// shared memory. CUTLASS names it sliced-K. A power of two up to 8.
     pub k_slices: usize,
-    /// Parts of the reduction that are summed side by side; see [`warpweave_fusion::partition::split`].
+    /// Parts of the reduction that are summed side by side.
     pub split_k: usize,
     /// What multiplies and adds.
     pub unit: ComputeUnit,
