@@ -58,13 +58,15 @@ const ARROWS: [(&str, &[&str], &[&str]); 15] = [
 const VOCABULARY: [&str; 4] = ["bytes", "half", "serde", "thiserror"];
 
 /// Where each other package is at home.
-const HOMES: [(&str, &[&str]); 31] = [
+const HOMES: [(&str, &[&str]); 33] = [
     ("blake3", &["warpweave-runtime"]),
     // Views of tensors as slices: where tensors are made, and where the host computes with them.
     ("bytemuck", &["warpweave-graph", "warpweave-runtime"]),
-    // The header of the C interface.
+    // The headers of the C interfaces.
     ("cbindgen", &["warpweave-c", "warpweave-c-commands"]),
     ("clap", &["warpweave-cli"]),
+    ("clap_complete", &["warpweave-cli"]),
+    ("clap_mangen", &["warpweave-cli"]),
     ("criterion", &["warpweave-benches"]),
     ("cudarc", &["warpweave-runtime"]),
     ("gemm", &["warpweave-runtime"]),

@@ -1,0 +1,4 @@
+//! What the command line tells: errors, help, and how much beside results.
+
+mod errors;
+mod help;
