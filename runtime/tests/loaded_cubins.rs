@@ -1,7 +1,8 @@
 //! Cubins as the executor loads them, whole and damaged.
 
-use std::path::Path;
+mod cubins;
 
+use cubins::cubin;
 use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, SectionHeader};
 use object::{LittleEndian, U64};
@@ -14,11 +15,6 @@ use warpweave_runtime::sass::execute::image::{Image, LoadError};
 use warpweave_runtime::sass::execute::memory::global::{GlobalMemory, Permission};
 use warpweave_runtime::sass::execute::scan::Scan;
 use warpweave_runtime::target::Target;
-
-fn cubin(name: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cubins").join(name);
-    std::fs::read(path).expect("the cubin belongs to the repository")
-}
 
 #[test]
 fn an_unknown_instruction_is_named_with_its_place() {

@@ -2,9 +2,9 @@
 
 #[path = "machine_code/chains.rs"]
 mod chains;
+mod cubins;
 
-use std::path::Path;
-
+use cubins::cubin;
 use warpweave_runtime::sass::Sass;
 use warpweave_runtime::sass::error::CodeError;
 use warpweave_runtime::sass::evaluate::evaluate;
@@ -17,9 +17,8 @@ use warpweave_runtime::sass::trace::{Effect, Trace};
 const QUIET: Surroundings = Surroundings { cached: true, active: 1 };
 
 fn machine_code(name: &str) -> MachineCode {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cubins").join(name);
-    let cubin = std::fs::read(path).expect("the cubin belongs to the repository");
-    MachineCode::parse(Sass::of(&cubin).expect("nvdisasm reads it").listing()).expect("its instructions are known")
+    MachineCode::parse(Sass::of(&cubin(name)).expect("nvdisasm reads it").listing())
+        .expect("its instructions are known")
 }
 
 fn timed(code: &MachineCode, entry: &str, launch: &mut Launch, watched: &[&str]) -> (Trace, Timing) {

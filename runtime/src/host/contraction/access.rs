@@ -124,7 +124,7 @@ pub(super) struct Condition {
     pub(super) upper: i64,
 }
 
-/// Elements of floating point in memory, at linear indices.
+/// Elements of floating point in memory, or integers of 32 bits as the bits of singles, at linear indices.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Access {
     pub(super) space: HostSpace,
@@ -156,7 +156,10 @@ impl Access {
             base: *base,
             position: Linear::new(index, &extents)?,
             conditions: conditions.collect::<Option<_>>()?,
-            fill: read.fill.to_f64() as f32,
+            fill: match element {
+                ElementType::I32 => f32::from_bits(read.fill.to_i64() as u32),
+                _ => read.fill.to_f64() as f32,
+            },
         })
     }
 

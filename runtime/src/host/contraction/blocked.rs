@@ -1,4 +1,4 @@
-//! Contractions of singles: panels of both factors, block by block along the reduction.
+//! Contractions of singles and of integers: panels of both factors, block by block along the reduction.
 
 use std::cell::RefCell;
 use std::ops::Range as Numbers;
@@ -16,6 +16,7 @@ use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use super::access::{Access, positions};
 use super::constant::{ConstantPanels, Key, OwnPanels, PackedConstants};
 use super::epilogue::{Epilogue, Sums, Walk};
+use super::integers::pairs::pair;
 use super::kernel::Kernels;
 use super::pack::{Panels, pack};
 use super::placement::{Placed, Placement, Tiled};
@@ -31,9 +32,10 @@ const FEWEST_COLUMNS: usize = 8;
 /// Fewer rows than this are multiplied sooner without packing columns.
 const FEWEST_ROWS: usize = 4;
 
-/// A contraction of singles, or of halves summed as singles, whose factors are reads at linear indices: all of an operator but the
-/// bytes from which it reads and writes.
+/// A contraction of singles, of halves summed as singles, or of integers of 32 bits, whose factors are reads at linear indices: all of
+/// an operator but the bytes from which it reads and writes.
 pub(in crate::host) struct Blocked {
+    pub(super) factors: Factors,
     pub(super) rows: Side,
     pub(super) columns: Side,
     pub(super) placement: Placement,
@@ -50,6 +52,14 @@ pub(in crate::host) struct Blocked {
     pub(super) has_blocks: bool,
     /// Whether tiles of other columns have the same rows.
     pub(super) shares_rows: bool,
+}
+
+/// What panels hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Factors {
+    Singles,
+    /// Integers, two steps in an element.
+    Pairs,
 }
 
 /// A tile, and what is multiplied of it.
@@ -79,6 +89,8 @@ pub(super) struct Scratch {
     /// What the panels of rows are those of, if all blocks are kept.
     pub(super) kept: Kept,
     pub(super) columns: Vec<f32>,
+    /// Integers before they are paired.
+    pub(super) words: Vec<f32>,
     pub(super) sums: Vec<f32>,
     pub(super) walk: Walk,
 }
@@ -120,9 +132,11 @@ impl Blocked {
         contraction: &Contraction,
         (stages, shared): (&[StageReads], &[Shared]),
     ) -> Option<Self> {
-        if contraction.element != ElementType::F32 {
-            return None;
-        }
+        let factors = match contraction.element {
+            ElementType::F32 => Factors::Singles,
+            ElementType::I32 => Factors::Pairs,
+            _ => return None,
+        };
         let (body, stage) = (operator.kernel.body(), &stages[0]);
         let extent = |axis: usize| stage.expr.axes[AxisId::from_index(axis)].extent;
         let of_class = |class: AxisClass| contraction.tile_axes(body, class);
@@ -131,7 +145,10 @@ impl Blocked {
         if length(classes[1]) < FEWEST_COLUMNS && length(classes[0]) > length(classes[1]) {
             classes.reverse();
         }
-        let kernels = Kernels::native();
+        let kernels = match factors {
+            Factors::Singles => Kernels::native(),
+            Factors::Pairs => Kernels::native_of_pairs(),
+        };
         let side = |class: AxisClass, panels: Panels| {
             let access = Access::new(stage, contraction.factor(class))?;
             let is_constant = access.space == HostSpace::Plan(BufferSpace::Weights);
@@ -144,12 +161,28 @@ impl Blocked {
         let steps = Steps::new(&reduced.collect::<Vec<_>>(), &[&rows.access, &columns.access]);
         let column_factor = contraction.factor(classes[1]);
         let tiled = Tiled { stage, shared, rows: &rows, columns: &columns, column_factor };
-        let Placed { placement, steps, block } = tiled.place(steps, kernels);
-        let (batch, epilogue) = (of_class(AxisClass::Batch), Epilogue::new(stages));
+        let Placed { placement, steps, block } = match factors {
+            Factors::Singles => tiled.place(steps, kernels),
+            Factors::Pairs => Placed::of_pairs(steps),
+        };
+        let (batch, epilogue) = (of_class(AxisClass::Batch), Epilogue::new(stages, contraction.element));
         let has_blocks = most(shared, &rows.axes) >= FEWEST_ROWS && most(shared, &columns.axes) >= FEWEST_COLUMNS;
         let shares_rows = columns.axes.iter().any(|&axis| !shared[axis].is_whole);
         let axes = stage.expr.axes.len();
-        Some(Self { rows, columns, placement, batch, steps, block, epilogue, kernels, axes, has_blocks, shares_rows })
+        Some(Self {
+            factors,
+            rows,
+            columns,
+            placement,
+            batch,
+            steps,
+            block,
+            epilogue,
+            kernels,
+            axes,
+            has_blocks,
+            shares_rows,
+        })
     }
 
     /// The blocks of the reduction.
@@ -197,45 +230,56 @@ impl Blocked {
         let places = ConstantPanels::places(operator, axes, &self.batch, access).filter(|_| side.constant.is_some())?;
         let (byte, axes, steps) = (access.byte(0, memory), axes.clone(), self.steps.clone());
         let key = Key { byte, access: access.at_first_base(), axes, places, panels: *panels, steps, block: self.block };
-        let (mut runs, mut point) = (Runs::default(), vec![0; self.axes]);
+        let (mut runs, mut point, mut words) = (Runs::default(), vec![0; self.axes], Vec::new());
         packed.get(key, |tile, values| {
             tile.iter().zip(&mut point).for_each(|(range, point)| *point = range.minimum);
             runs.find(access, &side.axes, tile, &mut point);
             let singles = panels.singles(runs.elements);
             for block in self.blocks() {
-                let first = values.len();
-                values.resize(first + singles * block.len(), 0.0);
-                pack(access, &runs, (&self.steps, block), *panels, memory, &mut values[first..]);
+                let (size, first) = ((runs.elements, block.len()), values.len());
+                let (packed, first) = match self.factors {
+                    Factors::Singles => (&mut *values, first),
+                    Factors::Pairs => (&mut words, 0),
+                };
+                packed.resize(first + singles * block.len(), 0.0);
+                pack(access, &runs, (&self.steps, block), *panels, memory, &mut packed[first..]);
+                if self.factors == Factors::Pairs && !pair(&words, *panels, size, values) {
+                    return false;
+                }
             }
+            true
         })
     }
 
-    /// Runs the tile over these ranges of the tile axes.
-    pub(super) fn run(&self, stages: &[HostStage], panels: &OwnPanels, ranges: &mut [Range], memory: &Memory) {
+    /// Runs the tile over these ranges of the tile axes; whether it has. It has not if integers are too large for pairs: something of
+    /// the tile may be written then, and all of it is to be written.
+    pub(super) fn run(&self, stages: &[HostStage], panels: &OwnPanels, ranges: &mut [Range], memory: &Memory) -> bool {
         let operands = Operands { stages, panels, memory };
-        SCRATCH.with_borrow_mut(|scratch| self.run_batches(&operands, ranges, &self.batch, scratch));
+        SCRATCH.with_borrow_mut(|scratch| self.run_batches(&operands, ranges, &self.batch, scratch))
     }
 
     /// Runs every point of the batch axes that are left.
-    fn run_batches(&self, operands: &Operands, tile: &mut [Range], batch: &[usize], scratch: &mut Scratch) {
+    fn run_batches(&self, operands: &Operands, tile: &mut [Range], batch: &[usize], scratch: &mut Scratch) -> bool {
         let Some((&axis, rest)) = batch.split_first() else { return self.run_one(operands, tile, scratch) };
         let range = tile[axis];
-        for value in range.minimum..=range.maximum {
+        let ran = (range.minimum..=range.maximum).all(|value| {
             tile[axis] = Range::point(value);
-            self.run_batches(operands, tile, rest, scratch);
-        }
+            self.run_batches(operands, tile, rest, scratch)
+        });
         tile[axis] = range;
+        ran
     }
 
-    fn run_one(&self, &Operands { stages, panels, memory }: &Operands, tile: &[Range], scratch: &mut Scratch) {
+    fn run_one(&self, &Operands { stages, panels, memory }: &Operands, tile: &[Range], scratch: &mut Scratch) -> bool {
         scratch.point.clear();
         scratch.point.extend(tile.iter().map(|range| range.minimum));
         scratch.point.resize(self.axes, 0);
-        let stride = self.multiply(Tile { ranges: tile, memory, panels }, scratch);
+        let Some(stride) = self.multiply(Tile { ranges: tile, memory, panels }, scratch) else { return false };
         let (rows, columns) = (&self.rows.axes, &self.columns.axes);
         let Scratch { sums, walk, .. } = scratch;
         let sums = Sums { values: sums, stride, rows, columns };
         self.epilogue.run(stages, tile, memory, &sums, walk);
+        true
     }
 }
 

@@ -39,8 +39,13 @@ impl PackedConstants {
         Self { known: Vec::new(), left: MOST_COPIES * bytes / SINGLE_BYTES }
     }
 
-    /// The panels that a key says, packed if they were not, where `pack` appends those of a tile; `None` if there are too many.
-    pub(super) fn get(&mut self, key: Key, pack: impl FnMut(&[Range], &mut Vec<f32>)) -> Option<Arc<ConstantPanels>> {
+    /// The panels that a key says, packed if they were not, where `pack` appends those of a tile; `None` if there are too many, or
+    /// if `pack` finds values that they cannot hold.
+    pub(super) fn get(
+        &mut self,
+        key: Key,
+        pack: impl FnMut(&[Range], &mut Vec<f32>) -> bool,
+    ) -> Option<Arc<ConstantPanels>> {
         if let Some((_, known)) = self.known.iter().find(|(known, _)| *known == key) {
             return Some(known.clone());
         }
@@ -111,8 +116,8 @@ impl ConstantPanels {
         places.iter().all(|place| place.extent > 0).then_some(places)
     }
 
-    /// All panels, where `pack` appends those of a tile; `None` if they are more than `most` singles.
-    fn new(places: Vec<Place>, most: usize, mut pack: impl FnMut(&[Range], &mut Vec<f32>)) -> Option<Self> {
+    /// All panels, where `pack` appends those of a tile; `None` if they are more than `most` singles, or if `pack` fails.
+    fn new(places: Vec<Place>, most: usize, mut pack: impl FnMut(&[Range], &mut Vec<f32>) -> bool) -> Option<Self> {
         let rank = places.iter().map(|place| place.axis + 1).max().unwrap_or(0);
         let mut tile = vec![Range::point(0); rank];
         let (mut starts, mut values) = (vec![0], Vec::new());
@@ -123,7 +128,9 @@ impl ConstantPanels {
                 tile[place.axis] = place.range(rest % place.count());
                 rest /= place.count();
             }
-            pack(&tile, &mut values);
+            if !pack(&tile, &mut values) {
+                return None;
+            }
             if number == 0 {
                 // The first tile is the largest. What is not filled takes no memory.
                 values.reserve_exact((values.len().saturating_mul(total - 1)).min(most));

@@ -1,5 +1,6 @@
 //! What follows a contraction's sums: the epilogue and later stages, on neighbouring elements at once.
 
+use warpweave_graph::ElementType;
 use warpweave_graph::expr::Range;
 
 use super::chain::{Chain, Sheet};
@@ -74,13 +75,16 @@ pub(super) struct Epilogue {
     program: Option<Program>,
     /// The same as a chain, if it is one.
     chain: Option<Chain>,
+    /// The type of the sums.
+    element: ElementType,
 }
 
 impl Epilogue {
-    /// That of an operator's stages.
-    pub(super) fn new(stages: &[StageReads]) -> Self {
+    /// That of an operator's stages, of sums of a type.
+    pub(super) fn new(stages: &[StageReads], element: ElementType) -> Self {
         let program = Program::new(stages);
-        Self { chain: program.as_ref().and_then(Chain::new), program }
+        let chain = program.as_ref().filter(|_| element == ElementType::F32).and_then(Chain::new);
+        Self { chain, program, element }
     }
 
     /// Whether the operator's stages compute it.
@@ -199,6 +203,10 @@ impl Epilogue {
     fn chunk(&self, stages: &[HostStage], memory: &Memory, chunk: &Chunk, registers: &mut Registers) {
         match &self.program {
             Some(program) => registers.run(program, chunk, memory),
+            None if self.element == ElementType::I32 => {
+                let sums: &[i32] = bytemuck::cast_slice(chunk.sums);
+                finish_run(stages, memory, chunk.point, chunk.axis, sums.len(), sums);
+            }
             None => finish_run(stages, memory, chunk.point, chunk.axis, chunk.sums.len(), chunk.sums),
         }
     }

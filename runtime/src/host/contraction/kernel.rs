@@ -1,9 +1,10 @@
-//! Micro-kernels: products of packed panels of singles, for the vectors that this processor has.
+//! Micro-kernels: products of packed panels, for the vectors that this processor has. Panels are of singles, or of pairs of integers of 16
+//! bits, which are handled as the bits of singles: a step then stands for two.
 
 use std::sync::OnceLock;
 
 use super::columns::{Columns, Placed, Source, Steps};
-use crate::host::simd::Vector;
+use crate::host::simd::{PortablePairs, SumVector};
 
 /// Most rows of a panel, whatever the processor.
 pub(in crate::host) const MOST_ROWS: usize = 12;
@@ -38,10 +39,16 @@ pub(in crate::host) struct Kernels {
 }
 
 impl Kernels {
-    /// Those of this processor.
+    /// Those of this processor, of singles.
     pub(in crate::host) fn native() -> &'static Self {
         static KERNELS: OnceLock<Kernels> = OnceLock::new();
         KERNELS.get_or_init(|| x86::kernels().unwrap_or(PORTABLE))
+    }
+
+    /// Those of this processor, of pairs.
+    pub(in crate::host) fn native_of_pairs() -> &'static Self {
+        static KERNELS: OnceLock<Kernels> = OnceLock::new();
+        KERNELS.get_or_init(|| x86::kernels_of_pairs().pop().unwrap_or(PORTABLE_OF_PAIRS))
     }
 
     /// Columns of half a panel.
@@ -59,10 +66,14 @@ impl Kernels {
 const PORTABLE: Kernels =
     Kernels { rows: 6, columns: 16, lanes: 4, multiply: of_any_columns::<[f32; 4], 4, 16, 2, 8, 6> };
 
+/// The same of pairs.
+const PORTABLE_OF_PAIRS: Kernels =
+    Kernels { rows: 6, columns: 16, lanes: 4, multiply: of_any_columns::<PortablePairs, 4, 16, 2, 8, 6> };
+
 /// Dispatches on where the columns lie. `WIDTH` vectors are the columns of a panel, and `HALF_WIDTH` those of half a panel.
 #[inline(always)]
 fn of_any_columns<
-    V: Vector,
+    V: SumVector,
     const WIDTH: usize,
     const COLUMNS: usize,
     const HALF_WIDTH: usize,
@@ -83,7 +94,7 @@ fn of_any_columns<
 /// Dispatches on the number of rows, of which no panel has more than `ROWS`. Kernels of few rows take several panels of columns
 /// at once: one has too few sums to hide the latency of their additions.
 #[inline(always)]
-fn of_any_rows<V: Vector, S: Source<COLUMNS>, const WIDTH: usize, const COLUMNS: usize, const ROWS: usize>(
+fn of_any_rows<V: SumVector, S: Source<COLUMNS>, const WIDTH: usize, const COLUMNS: usize, const ROWS: usize>(
     product: &mut PanelProduct<'_>,
     columns: S,
 ) {
@@ -109,7 +120,7 @@ fn of_any_rows<V: Vector, S: Source<COLUMNS>, const WIDTH: usize, const COLUMNS:
 
 #[inline(always)]
 fn of_rows<
-    V: Vector,
+    V: SumVector,
     S: Source<COLUMNS>,
     const WIDTH: usize,
     const COLUMNS: usize,
@@ -139,7 +150,7 @@ fn of_rows<
 /// Loops over numbers: iterators and closures need not be inlined, and then have not the features of the kernel.
 #[inline(always)]
 fn block<
-    V: Vector,
+    V: SumVector,
     S: Source<COLUMNS>,
     const WIDTH: usize,
     const COLUMNS: usize,
@@ -212,6 +223,7 @@ mod x86 {
     use std::arch::x86_64::{__m256, __m512};
 
     use super::{Kernels, MOST_ROWS, PanelProduct, of_any_columns};
+    use crate::host::simd::{AddedPairs256, AddedPairs512, FusedPairs256, FusedPairs512};
 
     /// The widest that this processor has.
     pub(super) fn kernels() -> Option<Kernels> {
@@ -221,6 +233,45 @@ mod x86 {
         let has_fma = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
         has_fma.then_some(Kernels { rows: 6, columns: 16, lanes: 8, multiply: avx2 })
     }
+
+    /// All of pairs that this processor has, the fastest last.
+    pub(super) fn kernels_of_pairs() -> Vec<Kernels> {
+        let narrow = |multiply| Kernels { rows: 6, columns: 16, lanes: 8, multiply };
+        let wide = |multiply| Kernels { rows: MOST_ROWS, columns: 32, lanes: 16, multiply };
+        let mut found = Vec::new();
+        if is_x86_feature_detected!("avx2") {
+            found.push(narrow(added_256));
+            if is_x86_feature_detected!("avxvnni") {
+                found.push(narrow(fused_256));
+            }
+        }
+        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
+            found.push(wide(added_512));
+            if is_x86_feature_detected!("avx512vnni") {
+                found.push(wide(fused_512));
+            }
+        }
+        found
+    }
+
+    macro_rules! of_pairs {
+        ($name:ident, $features:literal, $pairs:ty, $columns:literal, $half:literal, $rows:expr) => {
+            #[expect(unsafe_code, reason = "a function for some processors only")]
+            fn $name(product: &mut PanelProduct<'_>) {
+                #[target_feature(enable = $features)]
+                fn multiply(product: &mut PanelProduct<'_>) {
+                    of_any_columns::<$pairs, 2, $columns, 1, $half, { $rows }>(product);
+                }
+                // SAFETY: only kernels of a processor that has the features call this.
+                unsafe { multiply(product) }
+            }
+        };
+    }
+
+    of_pairs!(added_256, "avx2", AddedPairs256, 16, 8, 6);
+    of_pairs!(fused_256, "avx2,avxvnni", FusedPairs256, 16, 8, 6);
+    of_pairs!(added_512, "avx512f,avx512bw", AddedPairs512, 32, 16, MOST_ROWS);
+    of_pairs!(fused_512, "avx512f,avx512bw,avx512vnni", FusedPairs512, 32, 16, MOST_ROWS);
 
     #[expect(unsafe_code, reason = "a function for some processors only")]
     fn avx512(product: &mut PanelProduct<'_>) {
@@ -247,6 +298,10 @@ mod x86 {
 mod x86 {
     pub(super) fn kernels() -> Option<super::Kernels> {
         None
+    }
+
+    pub(super) fn kernels_of_pairs() -> Vec<super::Kernels> {
+        Vec::new()
     }
 }
 
@@ -290,6 +345,55 @@ mod tests {
         assert!(found.eq(&expected), "{rows} rows, {count} columns, {steps} steps");
         let is_rest_left = sums.chunks(stride).all(|row| row[count..].iter().all(|value| value.is_nan()));
         assert!(is_rest_left, "nothing else is written");
+    }
+
+    /// The bits of a pair.
+    fn pair(low: i16, high: i16) -> f32 {
+        f32::from_bits(u32::from(low as u16) | u32::from(high as u16) << 16)
+    }
+
+    #[test]
+    fn pairs_are_multiplied_as_integers() {
+        let mut all = x86::kernels_of_pairs();
+        all.push(PORTABLE_OF_PAIRS);
+        eprintln!("{} of 5 kernels of pairs run on this processor", all.len());
+        // The extremes of bytes, of their differences, and of 16 bits.
+        let extremes = [255i16, -128, 127, -255, 32767, -32767, 0, 1];
+        let factor = |seed: usize, at: usize| extremes[(at * 7 + seed * 3 + at / 5) % extremes.len()];
+        for kernels in &all {
+            let width = kernels.columns;
+            for (rows, steps) in (1..=kernels.rows).flat_map(|rows| [(rows, 1), (rows, 7), (rows, 2048)]) {
+                let row_panel: Vec<f32> = (0..rows * steps).map(|at| pair(factor(1, at), factor(2, at))).collect();
+                let panels: Vec<f32> = (0..width * steps).map(|at| pair(factor(3, at), factor(4, at))).collect();
+                let mut sums = vec![f32::from_bits(7); rows * width];
+                for begins in [true, false] {
+                    let columns = Columns::Packed(Packed { panels: &panels, later: &[] });
+                    let (row_panel, sums) = (&row_panel[..], &mut sums[..]);
+                    kernels.multiply(&mut PanelProduct {
+                        rows,
+                        row_panel,
+                        columns,
+                        steps,
+                        sums,
+                        stride: width,
+                        begins,
+                    });
+                }
+                for (at, sum) in sums.iter().enumerate() {
+                    let products = (0..steps).map(|step| {
+                        let (row, column) = (step * rows + at / width, step * width + at % width);
+                        let product =
+                            |one: usize, other: usize| i64::from(factor(one, row)) * i64::from(factor(other, column));
+                        product(1, 3) + product(2, 4)
+                    });
+                    assert_eq!(
+                        sum.to_bits() as i32,
+                        (2 * products.sum::<i64>()) as i32,
+                        "{rows} rows, {steps} steps, sum {at}"
+                    );
+                }
+            }
+        }
     }
 
     fn for_each_size(test: impl Fn(&Kernels, usize, usize, usize)) {

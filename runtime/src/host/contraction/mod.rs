@@ -7,6 +7,7 @@ mod columns;
 mod constant;
 mod epilogue;
 mod evaluated;
+mod integers;
 mod kernel;
 mod multiply;
 mod pack;
@@ -27,7 +28,7 @@ use super::known::{Key, Known};
 use super::memory::Memory;
 use super::stage::HostStage;
 use super::vector::{Shared, StageReads};
-use blocked::Blocked;
+use blocked::{Blocked, Factors};
 use constant::OwnPanels;
 pub(super) use constant::PackedConstants;
 use evaluated::Evaluated;
@@ -44,6 +45,8 @@ pub(super) type KnownContractions = Known<Option<Arc<Blocked>>>;
 pub(super) enum HostContraction {
     /// Of singles in memory.
     Blocked { blocked: Arc<Blocked>, panels: OwnPanels, stages: Vec<HostStage> },
+    /// Of integers in memory; evaluated where they are too large.
+    Integers { blocked: Arc<Blocked>, panels: OwnPanels, evaluated: Evaluated, stages: Vec<HostStage> },
     /// Any other.
     Evaluated(Evaluated, Vec<HostStage>),
 }
@@ -61,7 +64,12 @@ impl HostContraction {
         let is_tiled = operator.kernel.rules().multiplies_blocks();
         let prepare = || Blocked::new(operator, contraction, (reads, shared)).map(Arc::new);
         match known.prepared(key, prepare).as_ref() {
-            Some(blocked) if is_tiled || blocked.has_blocks => {
+            Some(blocked) if is_tiled && blocked.factors == Factors::Pairs => {
+                let (blocked, stages) = (Arc::clone(blocked), stages());
+                let evaluated = Evaluated::new(operator.kernel.body(), contraction, &stages[0]);
+                Some(Self::Integers { blocked, panels: OwnPanels::default(), evaluated, stages })
+            }
+            Some(blocked) if blocked.factors == Factors::Singles && (is_tiled || blocked.has_blocks) => {
                 let stages = if blocked.takes_stages() { stages() } else { Vec::new() };
                 Some(Self::Blocked { blocked: Arc::clone(blocked), panels: OwnPanels::default(), stages })
             }
@@ -80,15 +88,32 @@ impl HostContraction {
         memory: &Memory,
         packed: &mut PackedConstants,
     ) -> Vec<TensorId> {
-        let Self::Blocked { blocked, panels, .. } = self else { return Vec::new() };
-        *panels = blocked.pack_constants(operator, memory, packed);
-        blocked.packed_operands(operator, panels)
+        match self {
+            Self::Blocked { blocked, panels, .. } => {
+                *panels = blocked.pack_constants(operator, memory, packed);
+                blocked.packed_operands(operator, panels)
+            }
+            Self::Integers { blocked, panels, .. } => {
+                *panels = blocked.pack_constants(operator, memory, packed);
+                // A tile whose other factor is too large reads them.
+                Vec::new()
+            }
+            Self::Evaluated(..) => Vec::new(),
+        }
     }
 
     /// Runs the tile over these ranges of the tile axes, which are as before in the end.
     pub(super) fn run(&self, tile: &mut [Range], memory: &Memory) {
         match self {
-            Self::Blocked { blocked, panels, stages } => blocked.run(stages, panels, tile, memory),
+            Self::Blocked { blocked, panels, stages } => {
+                let ran = blocked.run(stages, panels, tile, memory);
+                debug_assert!(ran, "singles have no bounds");
+            }
+            Self::Integers { blocked, panels, evaluated, stages } => {
+                if !blocked.run(stages, panels, tile, memory) {
+                    evaluated.run(stages, tile, memory);
+                }
+            }
             Self::Evaluated(evaluated, stages) => evaluated.run(stages, tile, memory),
         }
     }

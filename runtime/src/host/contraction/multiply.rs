@@ -2,7 +2,7 @@
 
 use std::ops::Range as Numbers;
 
-use super::blocked::{Blocked, Scratch, Tile};
+use super::blocked::{Blocked, Factors, Scratch, Tile};
 use super::columns::{Columns, LINE, Packed, Placed};
 use super::kernel::{Kernels, PanelProduct};
 use super::pack::pack;
@@ -16,8 +16,9 @@ use crate::host::memory::{HostSpace, Singles};
 const MOST_KEPT: usize = 256 << 10;
 
 impl Blocked {
-    /// Sets the sums of the tile, whose first point there is; returns the elements from one row of them to the next.
-    pub(super) fn multiply(&self, tile: Tile<'_>, scratch: &mut Scratch) -> usize {
+    /// Sets the sums of the tile, whose first point there is; returns the elements from one row of them to the next. `None` if factors
+    /// are integers that are too large for pairs.
+    pub(super) fn multiply(&self, tile: Tile<'_>, scratch: &mut Scratch) -> Option<usize> {
         let [rows, columns] = [self.rows.count(tile.ranges), self.columns.count(tile.ranges)];
         let stride = match &self.placement {
             Placement::Planes(planes, _) => planes.layout(tile.ranges, self.kernels.half()).stride(),
@@ -28,12 +29,34 @@ impl Blocked {
             scratch.sums[..rows * stride].fill(0.0);
         }
         let size = Size { rows, columns, stride };
+        if self.factors == Factors::Pairs {
+            return self.multiply_pairs(size, tile, scratch).then_some(stride);
+        }
         match &self.placement {
             Placement::Packed => self.multiply_packed(size, tile, scratch),
             Placement::InPlace { offsets, reach } => self.multiply_in_place(size, (offsets, *reach), tile, scratch),
             Placement::Planes(planes, offsets) => self.multiply_planes(size, (planes, offsets), tile, scratch),
         }
-        stride
+        Some(stride)
+    }
+
+    /// With panels of pairs; whether all integers fit them.
+    fn multiply_pairs(&self, size: Size, of_tile: Tile<'_>, scratch: &mut Scratch) -> bool {
+        let Tile { ranges: tile, memory, panels } = of_tile;
+        let Scratch { point, runs, rows, columns, words, sums, kept, .. } = scratch;
+        kept.forget();
+        let [mut row_panels, mut column_panels] = panels.of_tile(tile);
+        let mut place = Place { point, runs, tile, memory };
+        for block in self.blocks() {
+            let steps = (&self.steps, &block);
+            let row_pairs = self.rows.next_pairs(&mut row_panels, steps, size.rows, &mut place, (words, rows));
+            let Some(row_pairs) = row_pairs else { return false };
+            let found = self.columns.next_pairs(&mut column_panels, steps, size.columns, &mut place, (words, columns));
+            let Some(column_pairs) = found else { return false };
+            let pairs = block.start / 2..block.end.div_ceil(2);
+            Product::new(self.kernels, (row_pairs, &pairs), size, sums).with_panels(column_pairs, 0);
+        }
+        true
     }
 
     fn multiply_packed(&self, size: Size, of_tile: Tile<'_>, scratch: &mut Scratch) {

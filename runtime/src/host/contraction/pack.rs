@@ -145,8 +145,8 @@ struct Into {
 fn copy(access: &Access, memory: &Memory, position: i64, strides: Strides, steps: usize, into: Into, out: &mut [f32]) {
     let reach = |stride: i64, count: usize| usize::try_from(stride).ok()?.checked_mul(count - 1);
     let reach = reach(strides.lane, into.lanes).zip(reach(strides.step, steps));
-    let single = access.element == ElementType::F32;
-    let found = reach.filter(|_| single).and_then(|(lanes, steps)| {
+    let is_word = matches!(access.element, ElementType::F32 | ElementType::I32);
+    let found = reach.filter(|_| is_word).and_then(|(lanes, steps)| {
         memory.singles(access.space, access.byte(position, memory), lanes.checked_add(steps)?.checked_add(1)?)
     });
     let Some(source) = found else { return copy_slowly(access, memory, position, strides, steps, into, out) };

@@ -44,6 +44,14 @@ pub(super) struct Placed {
     pub(super) block: usize,
 }
 
+impl Placed {
+    /// Panels of pairs, which are packed. Every block but the last has an even number of steps.
+    pub(super) fn of_pairs(steps: Steps) -> Self {
+        let block = even(steps.count(), 2 * BLOCK_STEPS).next_multiple_of(2);
+        Self { placement: Placement::Packed, steps, block }
+    }
+}
+
 /// The sides of an operator's tiles.
 pub(super) struct Tiled<'t> {
     pub(super) stage: &'t StageReads,

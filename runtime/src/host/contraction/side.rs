@@ -5,6 +5,7 @@ use std::ops::Range as Numbers;
 use warpweave_graph::expr::{Range, ReadId};
 
 use super::access::Access;
+use super::integers::pairs::pair;
 use super::pack::{Panels, pack};
 use super::runs::{Runs, Steps};
 use crate::host::memory::Memory;
@@ -51,5 +52,24 @@ impl Side {
         runs.find(&self.access, &self.axes, tile, point);
         pack(&self.access, runs, (steps, block.clone()), self.panels, memory, &mut buffer[..singles]);
         &buffer[..singles]
+    }
+
+    /// The same of pairs; `None` if an integer does not fit. `buffers` are for integers, and for pairs of them.
+    pub(super) fn next_pairs<'p, 'c: 'p>(
+        &self,
+        constant: &mut Option<&'c [f32]>,
+        (steps, block): (&Steps, &Numbers<usize>),
+        elements: usize,
+        place: &mut Place,
+        (words, pairs): (&mut Vec<f32>, &'p mut Vec<f32>),
+    ) -> Option<&'p [f32]> {
+        if let Some(panels) = constant {
+            let (block, rest) = panels.split_at(self.panels.singles(elements) * block.len().div_ceil(2));
+            *panels = rest;
+            return Some(block);
+        }
+        let words = self.next_block(&mut None, (steps, block), elements, place, words);
+        pairs.clear();
+        pair(words, self.panels, (elements, block.len()), pairs).then_some(&pairs[..])
     }
 }

@@ -1,4 +1,5 @@
-//! What follows sums, as a straight-line program over slices of singles, which halves are computed as.
+//! What follows sums, as a straight-line program over slices of singles. Halves are computed as singles, and integers are the bits of
+//! them.
 
 use std::cell::RefCell;
 
@@ -6,17 +7,20 @@ use warpweave_graph::ElementType;
 use warpweave_graph::expr::{BinaryOp, Scalar, UnaryOp};
 
 use super::access::{Access, Linear};
+use super::integers::{
+    is_of_integers, low_bytes, low_halves, narrow, of_integer, of_integers, to_integers, to_singles,
+};
 use crate::host::lane_program::{LaneProgram, Step};
 use crate::host::lanes::single_function;
 use crate::host::memory::{Memory, SINGLE_BYTES};
 use crate::host::simd::{maximum, minimum};
 use crate::host::vector::halves;
-use crate::host::vector::load_singles;
 use crate::host::vector::mathematics::{
     bfloat_of_single, error_function, exponential, hyperbolic_tangent, logarithm, single_of_bfloat,
 };
 use crate::host::vector::processor::{Processor, vectorised};
 use crate::host::vector::{Source, StageReads};
+use crate::host::vector::{load_singles, load_words};
 
 /// A position among a program's operations: its value.
 pub(super) type Slot = usize;
@@ -27,18 +31,28 @@ const MOST_SLOTS: usize = 40;
 #[derive(Clone, Debug)]
 pub(super) enum Operation {
     One(f32),
+    /// The sums, in the type that they are summed in.
     Sums,
+    /// Elements of memory; integers of all widths as integers of 32 bits.
     Read(Access),
     Unary(UnaryOp, Slot),
     Binary(BinaryOp, Slot, Slot),
     Select(Slot, Slot, Slot),
     /// Rounds to what halves hold.
     Round(ElementType, Slot),
+    /// A function of integers.
+    OfIntegers(BinaryOp, Slot, Slot),
+    /// Conversion of integers.
+    ToSingles(Slot),
+    /// Conversion of singles to an integer type.
+    ToIntegers(ElementType, Slot),
+    /// Conversion of integers to a type of fewer bits.
+    Narrow(ElementType, Slot),
     /// Writes a value to memory.
     Store(Slot, Access),
 }
 
-/// All that an operator computes of its sums. Truth values are 0 and 1.
+/// All that an operator computes of its sums. Truth values are the singles 0 and 1.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     operations: Vec<Operation>,
@@ -73,13 +87,13 @@ impl Chunk<'_> {
 }
 
 impl Program {
-    /// That of stages of which the first sums; `None` if anything of it is neither a single nor a half at a linear index.
+    /// That of stages of which the first sums; `None` if anything of it is no single, half or integer of at most 32 bits at a linear index.
     pub(super) fn new(stages: &[StageReads]) -> Option<Self> {
         let mut operations = Vec::new();
         let mut values: Vec<Slot> = Vec::new();
         for stage in stages {
             let expr = &stage.expr;
-            if ![expr.element, expr.body_element()].into_iter().all(is_computed) {
+            if ![expr.element, expr.body_element()].into_iter().all(is_kept) {
                 return None;
             }
             let scalar = match (&expr.epilogue, expr.reducer) {
@@ -92,6 +106,9 @@ impl Program {
             for step in &program.steps {
                 let operation = match step {
                     Step::Literal(literal) if is_held(literal.element()) => Operation::One(literal.to_f64() as f32),
+                    Step::Literal(literal) if is_integer(literal.element()) => {
+                        Operation::One(of_integer(literal.to_i64()))
+                    }
                     Step::Read(read) => match stage.sources[*read] {
                         Source::Stage(earlier) => {
                             slots.push(values[earlier]);
@@ -99,7 +116,7 @@ impl Program {
                         }
                         Source::Memory { .. } => {
                             let access = Access::new(stage, &Scalar::Read(*read))?;
-                            let plain = access.conditions.is_empty() && is_computed(access.element);
+                            let plain = access.conditions.is_empty() && is_kept(access.element);
                             Operation::Read(Some(access).filter(|_| plain)?)
                         }
                     },
@@ -108,8 +125,25 @@ impl Program {
                     Step::Binary(op, element, left, right) if is_held(*element) => {
                         Operation::Binary(*op, slots[*left], slots[*right])
                     }
+                    Step::Binary(op, ElementType::I32, left, right) if is_of_integers(*op) => {
+                        Operation::OfIntegers(*op, slots[*left], slots[*right])
+                    }
                     Step::Select(condition, then, otherwise) => {
                         Operation::Select(slots[*condition], slots[*then], slots[*otherwise])
+                    }
+                    Step::Cast(from, ElementType::F32, operand) if is_integer(*from) => {
+                        Operation::ToSingles(slots[*operand])
+                    }
+                    Step::Cast(from, to, operand) if is_computed(*from) && is_integer(*to) => {
+                        Operation::ToIntegers(*to, slots[*operand])
+                    }
+                    // All that narrower types hold is held already.
+                    Step::Cast(from, ElementType::I32, operand) if is_integer(*from) => {
+                        slots.push(slots[*operand]);
+                        continue;
+                    }
+                    Step::Cast(from, to, operand) if is_integer(*from) && is_integer(*to) => {
+                        Operation::Narrow(*to, slots[*operand])
                     }
                     Step::Cast(from, ElementType::F32, operand) if is_computed(*from) => {
                         slots.push(slots[*operand]);
@@ -130,7 +164,7 @@ impl Program {
             }
             values.push(value);
             if stage.output.is_some() {
-                let output = Access::of_output(stage).filter(|output| is_computed(output.element))?;
+                let output = Access::of_output(stage).filter(|output| is_kept(output.element))?;
                 operations.push(Operation::Store(value, output));
             }
         }
@@ -175,6 +209,16 @@ fn is_computed(element: ElementType) -> bool {
     element == ElementType::F32 || element.is_half()
 }
 
+/// Whether values of an element type are computed as integers of 32 bits.
+fn is_integer(element: ElementType) -> bool {
+    matches!(element, ElementType::I32 | ElementType::I16 | ElementType::U16 | ElementType::I8 | ElementType::U8)
+}
+
+/// Whether values of an element type are read and written.
+fn is_kept(element: ElementType) -> bool {
+    is_computed(element) || is_integer(element)
+}
+
 /// Whether a single holds values of an element type.
 fn is_held(element: ElementType) -> bool {
     is_computed(element) || element == ElementType::Bool
@@ -190,7 +234,7 @@ enum Place<'m> {
 }
 
 #[derive(Clone, Copy)]
-enum Value<'v> {
+pub(super) enum Value<'v> {
     One(f32),
     Many(&'v [f32]),
 }
@@ -251,6 +295,19 @@ impl Registers {
                     of_operand(value(*operand), out, |values, out| unary_of_many(*processor, *op, values, out))
                 }
                 Operation::Binary(op, left, right) => binary(*processor, *op, value(*left), value(*right), out),
+                Operation::OfIntegers(op, left, right) => {
+                    of_integers(*processor, *op, value(*left), value(*right), out);
+                    Place::Register
+                }
+                Operation::ToSingles(operand) => {
+                    of_operand(value(*operand), out, |values, out| to_singles(*processor, values, out))
+                }
+                Operation::ToIntegers(to, operand) => {
+                    of_operand(value(*operand), out, |values, out| to_integers(*processor, *to, values, out))
+                }
+                Operation::Narrow(to, operand) => {
+                    of_operand(value(*operand), out, |values, out| narrow(*processor, *to, values, out))
+                }
                 Operation::Select(condition, then, otherwise) => {
                     select(value(*condition), value(*then), value(*otherwise), out);
                     Place::Register
@@ -277,8 +334,15 @@ impl Registers {
 
 /// Writes values from a byte of the arena on, so many elements apart.
 fn store(processor: Processor, element: ElementType, first: i64, step: i64, values: &[f32], memory: &Memory) {
-    if !element.is_half() {
-        return memory.store_singles(first, step * SINGLE_BYTES as i64, values);
+    match element.bytes() {
+        SINGLE_BYTES => return memory.store_singles(first, step * SINGLE_BYTES as i64, values),
+        1 => {
+            let mut bytes = [0u8; Registers::LENGTH];
+            let bytes = &mut bytes[..values.len()];
+            low_bytes(processor, values, bytes);
+            return memory.store_bytes(first, step, bytes);
+        }
+        _ => {}
     }
     let mut codes = [0u16; Registers::LENGTH];
     let codes = &mut codes[..values.len()];
@@ -289,6 +353,7 @@ fn store(processor: Processor, element: ElementType, first: i64, step: i64, valu
 fn encode_many(processor: Processor, element: ElementType, values: &[f32], out: &mut [u16]) {
     match element {
         ElementType::F16 => halves::encode(processor, values, bytemuck::cast_slice_mut(out)),
+        ElementType::I16 | ElementType::U16 => low_halves(processor, values, out),
         _ => encode_bfloats(processor, values, out),
     }
 }
@@ -316,7 +381,7 @@ fn read<'m>(processor: Processor, access: &Access, chunk: &Chunk, memory: &'m Me
     let (first, step, row_step) = chunk.line(&access.position);
     let (first, size) = (access.byte(first, memory), access.element.bytes() as i64);
     let is_one = step == 0 && (row_step == 0 || chunk.rows == 1);
-    let is_single = access.element == ElementType::F32;
+    let is_single = matches!(access.element, ElementType::F32 | ElementType::I32);
     if is_single
         && (is_one || (step == 1 && chunk.rows == 1))
         && let Some(values) = memory.singles(access.space, first, if is_one { 1 } else { out.len() })
@@ -337,6 +402,9 @@ fn read<'m>(processor: Processor, access: &Access, chunk: &Chunk, memory: &'m Me
         let (one, rest) = out.split_at_mut(if step == 0 { 1 } else { columns });
         if is_single {
             memory.load_singles(access.space, first, step * size, one);
+        } else if is_integer(access.element) {
+            let words = bytemuck::cast_slice_mut(one);
+            load_words(processor, memory, access.space, access.element, first, step * size, words);
         } else {
             load_singles(processor, memory, access.space, access.element, first, step * size, one);
         }

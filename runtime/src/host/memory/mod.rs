@@ -442,6 +442,16 @@ impl Memory<'_> {
         }
     }
 
+    /// Stores bytes from byte `offset` of the arena on, `step` apart.
+    pub(super) fn store_bytes(&self, offset: i64, step: i64, bytes: &[u8]) {
+        if step == 1 {
+            return self.arena.write(place(offset), bytes);
+        }
+        for (at, byte) in bytes.iter().enumerate() {
+            self.arena.write(place(offset + at as i64 * step), &[*byte]);
+        }
+    }
+
     /// Stores elements of 16 bits from byte `offset` of the arena on, `step` elements apart.
     pub(super) fn store_codes(&self, offset: i64, step: i64, codes: &[u16]) {
         if step == 1 {

@@ -1,14 +1,73 @@
 //! Vectors of singles.
 
 mod extremes;
+mod pairs;
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "instructions of some processors only")]
 mod x86;
 
 pub(super) use extremes::{maximum, minimum};
+pub(super) use pairs::PortablePairs;
+#[cfg(target_arch = "x86_64")]
+pub(super) use pairs::x86::{AddedPairs256, AddedPairs512, FusedPairs256, FusedPairs512};
 
 /// Most lanes of a vector.
 pub(super) const MOST_LANES: usize = 16;
+
+/// One register of the sums of a micro-kernel, of 32 bits each, and of what is multiplied: singles, or pairs of integers of 16 bits.
+///
+/// What a type's functions do is an instruction of a processor that has them: only code for such a processor calls them.
+pub(super) trait SumVector: Copy {
+    /// Sums of a register.
+    const LANES: usize;
+    /// One factor, or pair of factors, in all lanes.
+    fn splat(value: f32) -> Self;
+    /// The first lanes of a slice.
+    fn load(values: &[f32]) -> Self;
+    /// Writes the first lanes of a slice.
+    fn store(self, values: &mut [f32]);
+    /// The sum of sums.
+    fn add(self, other: Self) -> Self;
+    /// The sum with the products of both factors; of pairs both products.
+    fn multiply_add(self, factor: Self, sum: Self) -> Self;
+    /// Asks for the line of an address, which need not be valid.
+    #[inline(always)]
+    fn fetch(_address: *const f32) {}
+}
+
+impl<V: Vector> SumVector for V {
+    const LANES: usize = V::LANES;
+
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        V::splat(value)
+    }
+
+    #[inline(always)]
+    fn load(values: &[f32]) -> Self {
+        V::load(values)
+    }
+
+    #[inline(always)]
+    fn store(self, values: &mut [f32]) {
+        V::store(self, values);
+    }
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        V::add(self, other)
+    }
+
+    #[inline(always)]
+    fn multiply_add(self, factor: Self, sum: Self) -> Self {
+        V::multiply_add(self, factor, sum)
+    }
+
+    #[inline(always)]
+    fn fetch(address: *const f32) {
+        V::fetch(address);
+    }
+}
 
 /// Singles that one register holds.
 ///

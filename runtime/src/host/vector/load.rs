@@ -254,6 +254,19 @@ pub(crate) fn load_singles(
     singles(processor, memory, space, element, Lie::Line { offset, stride }, out);
 }
 
+/// Loads integers of at most 32 bits from byte `offset` of a space on, `stride` bytes apart.
+pub(crate) fn load_words(
+    processor: Processor,
+    memory: &Memory,
+    space: HostSpace,
+    element: ElementType,
+    offset: i64,
+    stride: i64,
+    out: &mut [i32],
+) {
+    words(processor, memory, space, element, Lie::Line { offset, stride }, out);
+}
+
 fn singles(processor: Processor, memory: &Memory, space: HostSpace, element: ElementType, lie: Lie, out: &mut [f32]) {
     if element == ElementType::F32
         && let Lie::Line { offset, stride } = lie

@@ -29,7 +29,7 @@ use warpweave_graph::expr::Range;
 pub(super) use arithmetic::{chain, halves, mathematics, processor};
 pub(crate) use frame::{Counts, Frame};
 pub(crate) use group::{Group, Scratch, Shared};
-pub(super) use load::load_singles;
+pub(super) use load::{load_singles, load_words};
 pub(crate) use stage::{Output, Source, StageReads};
 pub(crate) use store::Target;
 pub(crate) use window::BUFFER;
