@@ -6,3 +6,4 @@ mod divided_axes;
 mod phases;
 mod quantized_products;
 mod sorted_keys;
+mod widened_factors;

@@ -2,7 +2,7 @@
 
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{Atom, AxisId, Index, Scalar};
+use warpweave_graph::expr::{Atom, AxisId, BinaryOp, Index, ReadId, Scalar, TensorExpr};
 use warpweave_plan::plan::BufferSpace;
 use warpweave_plan::template::contraction::tile_load::plain_read;
 
@@ -124,7 +124,7 @@ pub(super) struct Condition {
     pub(super) upper: i64,
 }
 
-/// Elements of floating point in memory, or integers of 32 bits as the bits of singles, at linear indices.
+/// Elements of floating point in memory, or integers of at most 32 bits as the bits of singles, at linear indices.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Access {
     pub(super) space: HostSpace,
@@ -142,7 +142,7 @@ pub(super) struct Access {
 impl Access {
     /// Where a scalar of a stage lies; `None` if it is not one read of memory at linear indices.
     pub(super) fn new(stage: &StageReads, scalar: &Scalar) -> Option<Self> {
-        let id = plain_read(&stage.expr, scalar)?;
+        let id = factor_read(&stage.expr, scalar)?;
         let Source::Memory { space, element, base, index } = &stage.sources[id] else { return None };
         let read = &stage.expr.reads[id];
         let extents: Vec<usize> = stage.expr.axes.values().map(|axis| axis.extent).collect();
@@ -156,9 +156,9 @@ impl Access {
             base: *base,
             position: Linear::new(index, &extents)?,
             conditions: conditions.collect::<Option<_>>()?,
-            fill: match element {
-                ElementType::I32 => f32::from_bits(read.fill.to_i64() as u32),
-                _ => read.fill.to_f64() as f32,
+            fill: match element.is_float() {
+                true => read.fill.to_f64() as f32,
+                false => f32::from_bits(read.fill.to_i64() as u32),
             },
         })
     }
@@ -239,6 +239,30 @@ impl Access {
     fn numbers(&self) -> impl Iterator<Item = &Linear> {
         self.conditions.iter().map(|condition| &condition.number).chain([&self.position])
     }
+}
+
+/// A factor without its zero point, and that.
+pub(super) fn zero_point(factor: &Scalar) -> (&Scalar, Option<&Scalar>) {
+    match factor {
+        Scalar::Binary(BinaryOp::Subtract, stored, zero) => (stored, Some(zero)),
+        _ => (factor, None),
+    }
+}
+
+/// The read that a factor is, of values that may be stored in fewer bits.
+pub(super) fn factor_read(expr: &TensorExpr, factor: &Scalar) -> Option<ReadId> {
+    match factor {
+        Scalar::Cast(ElementType::I32, stored) => match **stored {
+            Scalar::Read(read) => Some(read).filter(|_| is_integer(expr.operands[expr.reads[read].operand].element)),
+            _ => None,
+        },
+        _ => plain_read(expr, factor),
+    }
+}
+
+/// Whether values of an element type are computed as integers of 32 bits.
+pub(super) fn is_integer(element: ElementType) -> bool {
+    matches!(element, ElementType::I32 | ElementType::I16 | ElementType::U16 | ElementType::I8 | ElementType::U8)
 }
 
 /// The greatest common divisor; of 0 and a number that number.

@@ -10,18 +10,16 @@ use warpweave_graph::expr::{AxisId, Range, ReadId};
 use warpweave_graph::program::TensorId;
 use warpweave_plan::body::StageSource;
 use warpweave_plan::plan::{BufferSpace, ROperator};
-use warpweave_plan::template::contraction::tile_load::plain_read;
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 
-use super::access::{Access, positions};
+use super::access::{Access, factor_read, positions, zero_point};
 use super::constant::{ConstantPanels, Key, OwnPanels, PackedConstants};
 use super::epilogue::{Epilogue, Sums, Walk};
-use super::integers::pairs::pair;
 use super::kernel::Kernels;
 use super::pack::{Panels, pack};
 use super::placement::{Placed, Placement, Tiled};
 use super::runs::{Runs, Steps};
-use super::side::Side;
+use super::side::{Place, Side};
 use crate::host::memory::{HostSpace, Memory};
 use crate::host::stage::HostStage;
 use crate::host::vector::{Shared, StageReads};
@@ -150,15 +148,25 @@ impl Blocked {
             Factors::Pairs => Kernels::native_of_pairs(),
         };
         let side = |class: AxisClass, panels: Panels| {
-            let access = Access::new(stage, contraction.factor(class))?;
-            let is_constant = access.space == HostSpace::Plan(BufferSpace::Weights);
-            let constant = plain_read(&stage.expr, contraction.factor(class)).filter(|_| is_constant);
-            Some(Side { axes: of_class(class), access, panels, constant })
+            let factor = contraction.factor(class);
+            let (stored, zero) = if factors == Factors::Pairs { zero_point(factor) } else { (factor, None) };
+            let access = Access::new(stage, stored)?;
+            let zero = match zero {
+                Some(zero) => Some(Access::new(stage, zero).filter(|zero| zero.conditions.is_empty())?),
+                None => None,
+            };
+            let is_constant = [Some(&access), zero.as_ref()]
+                .into_iter()
+                .flatten()
+                .all(|access| access.space == HostSpace::Plan(BufferSpace::Weights));
+            let constant = factor_read(&stage.expr, stored).filter(|_| is_constant);
+            Some(Side { axes: of_class(class), access, zero, panels, constant })
         };
         let rows = side(classes[0], Panels::Exact(kernels.rows))?;
         let columns = side(classes[1], Panels::Padded(kernels.columns))?;
         let reduced = positions(contraction.axes(AxisClass::Reduction)).into_iter().map(|axis| (axis, extent(axis)));
-        let steps = Steps::new(&reduced.collect::<Vec<_>>(), &[&rows.access, &columns.access]);
+        let accesses: Vec<&Access> = [&rows, &columns].into_iter().flat_map(Side::accesses).collect();
+        let steps = Steps::new(&reduced.collect::<Vec<_>>(), &accesses);
         let column_factor = contraction.factor(classes[1]);
         let tiled = Tiled { stage, shared, rows: &rows, columns: &columns, column_factor };
         let Placed { placement, steps, block } = match factors {
@@ -226,28 +234,32 @@ impl Blocked {
         memory: &Memory,
         packed: &mut PackedConstants,
     ) -> Option<Arc<ConstantPanels>> {
-        let Side { axes, access, panels, constant: _ } = side;
-        let places = ConstantPanels::places(operator, axes, &self.batch, access).filter(|_| side.constant.is_some())?;
+        let Side { axes, access, zero, panels, constant: _ } = side;
+        let accesses: Vec<&Access> = side.accesses().collect();
+        let places =
+            ConstantPanels::places(operator, axes, &self.batch, &accesses).filter(|_| side.constant.is_some())?;
         let (byte, axes, steps) = (access.byte(0, memory), axes.clone(), self.steps.clone());
-        let key = Key { byte, access: access.at_first_base(), axes, places, panels: *panels, steps, block: self.block };
+        let zero = zero.as_ref().map(|zero| (zero.byte(0, memory), zero.at_first_base()));
+        let access_key = access.at_first_base();
+        let key = Key { byte, access: access_key, zero, axes, places, panels: *panels, steps, block: self.block };
         let (mut runs, mut point, mut words) = (Runs::default(), vec![0; self.axes], Vec::new());
         packed.get(key, |tile, values| {
             tile.iter().zip(&mut point).for_each(|(range, point)| *point = range.minimum);
             runs.find(access, &side.axes, tile, &mut point);
-            let singles = panels.singles(runs.elements);
-            for block in self.blocks() {
-                let (size, first) = ((runs.elements, block.len()), values.len());
-                let (packed, first) = match self.factors {
-                    Factors::Singles => (&mut *values, first),
-                    Factors::Pairs => (&mut words, 0),
-                };
-                packed.resize(first + singles * block.len(), 0.0);
-                pack(access, &runs, (&self.steps, block), *panels, memory, &mut packed[first..]);
-                if self.factors == Factors::Pairs && !pair(&words, *panels, size, values) {
-                    return false;
+            let (elements, singles) = (runs.elements, panels.singles(runs.elements));
+            let mut place = Place { point: &mut point, runs: &mut runs, tile, memory };
+            self.blocks().all(|block| match self.factors {
+                Factors::Singles => {
+                    let first = values.len();
+                    values.resize(first + singles * block.len(), 0.0);
+                    let steps = (&self.steps, block);
+                    pack(access, place.runs, steps, *panels, memory, &mut values[first..]);
+                    true
                 }
-            }
-            true
+                Factors::Pairs => {
+                    side.pack_pairs((&self.steps, &block), elements, &mut place, (&mut words, &mut *values))
+                }
+            })
         })
     }
 

@@ -25,6 +25,8 @@ pub(super) struct Key {
     pub(super) byte: i64,
     /// What is read, counted from the first base.
     pub(super) access: Access,
+    /// The same of what is subtracted.
+    pub(super) zero: Option<(i64, Access)>,
     pub(super) axes: Vec<usize>,
     pub(super) places: Vec<Place>,
     pub(super) panels: Panels,
@@ -104,9 +106,14 @@ impl Place {
 impl ConstantPanels {
     /// The axes that tell panels apart: those of the side in tiles, and those of `batch` that the factor varies along;
     /// `None` if there are no tiles.
-    pub(super) fn places(operator: &ROperator, side: &[usize], batch: &[usize], access: &Access) -> Option<Vec<Place>> {
+    pub(super) fn places(
+        operator: &ROperator,
+        side: &[usize],
+        batch: &[usize],
+        accesses: &[&Access],
+    ) -> Option<Vec<Place>> {
         let extent = |axis: usize| operator.kernel.body().stages[0].expr.axes[AxisId::from_index(axis)].extent as i64;
-        let varies = |axis: &&usize| access.varies_along(**axis);
+        let varies = |axis: &&usize| accesses.iter().any(|access| access.varies_along(**axis));
         let of_side = side.iter().map(|&axis| {
             let tile = (operator.kernel.tile()[axis] as i64).min(extent(axis));
             Place { axis, extent: extent(axis), tile }

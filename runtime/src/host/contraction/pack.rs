@@ -4,12 +4,12 @@ use std::ops::Range as Numbers;
 
 use warpweave_graph::ElementType;
 
-use super::access::{Access, Linear};
+use super::access::{Access, Linear, is_integer};
 use super::runs::{Run, Runs, Steps};
 use crate::host::lanes::LANES;
 use crate::host::memory::Memory;
-use crate::host::vector::load_singles;
 use crate::host::vector::processor::Processor;
+use crate::host::vector::{load_singles, load_words};
 
 /// How panels lie: one after another, each with the elements of every step side by side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -227,15 +227,11 @@ fn copy_slowly(
     let Into { own, lane, lanes } = into;
     let processor = Processor::detect();
     let load = |position: i64, stride: i64, out: &mut [f32]| {
-        load_singles(
-            processor,
-            memory,
-            access.space,
-            access.element,
-            access.byte(position, memory),
-            stride * size,
-            out,
-        );
+        let (space, element, byte) = (access.space, access.element, access.byte(position, memory));
+        match is_integer(element) {
+            true => load_words(processor, memory, space, element, byte, stride * size, bytemuck::cast_slice_mut(out)),
+            false => load_singles(processor, memory, space, element, byte, stride * size, out),
+        }
     };
     if lanes >= steps || strides.lane == 1 {
         for step in 0..steps {

@@ -6,6 +6,7 @@ use warpweave_graph::expr::{Range, ReadId};
 
 use super::access::Access;
 use super::integers::pairs::pair;
+use super::integers::subtract;
 use super::pack::{Panels, pack};
 use super::runs::{Runs, Steps};
 use crate::host::memory::Memory;
@@ -14,6 +15,8 @@ use crate::host::memory::Memory;
 pub(super) struct Side {
     pub(super) axes: Vec<usize>,
     pub(super) access: Access,
+    /// What is subtracted from each element, if it is an integer with a zero point.
+    pub(super) zero: Option<Access>,
     pub(super) panels: Panels,
     /// The read of it, if it is a constant.
     pub(super) constant: Option<ReadId>,
@@ -28,6 +31,11 @@ pub(super) struct Place<'p> {
 }
 
 impl Side {
+    /// All that is read.
+    pub(super) fn accesses(&self) -> impl Iterator<Item = &Access> {
+        std::iter::once(&self.access).chain(&self.zero)
+    }
+
     /// Elements of a tile.
     pub(super) fn count(&self, tile: &[Range]) -> usize {
         self.axes.iter().map(|&axis| (tile[axis].maximum - tile[axis].minimum + 1).max(0) as usize).product()
@@ -68,8 +76,28 @@ impl Side {
             *panels = rest;
             return Some(block);
         }
-        let words = self.next_block(&mut None, (steps, block), elements, place, words);
         pairs.clear();
-        pair(words, self.panels, (elements, block.len()), pairs).then_some(&pairs[..])
+        self.pack_pairs((steps, block), elements, place, (words, pairs)).then_some(&pairs[..])
+    }
+
+    /// Appends the panels of pairs of a block; whether all integers fit. `words` is for integers.
+    pub(super) fn pack_pairs(
+        &self,
+        (steps, block): (&Steps, &Numbers<usize>),
+        elements: usize,
+        Place { point, runs, tile, memory }: &mut Place,
+        (words, pairs): (&mut Vec<f32>, &mut Vec<f32>),
+    ) -> bool {
+        let count = self.panels.singles(elements) * block.len();
+        words.resize(words.len().max(2 * count), 0.0);
+        let (words, zeros) = words[..2 * count].split_at_mut(count);
+        runs.find(&self.access, &self.axes, tile, point);
+        pack(&self.access, runs, (steps, block.clone()), self.panels, memory, words);
+        if let Some(zero) = &self.zero {
+            runs.find(zero, &self.axes, tile, point);
+            pack(zero, runs, (steps, block.clone()), self.panels, memory, zeros);
+            subtract(words, zeros);
+        }
+        pair(words, self.panels, (elements, block.len()), pairs)
     }
 }

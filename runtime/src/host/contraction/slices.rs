@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use warpweave_graph::ElementType;
 use warpweave_graph::expr::{BinaryOp, Scalar, UnaryOp};
 
-use super::access::{Access, Linear};
+use super::access::{Access, Linear, is_integer};
 use super::integers::{
     is_of_integers, low_bytes, low_halves, narrow, of_integer, of_integers, to_integers, to_singles,
 };
@@ -207,11 +207,6 @@ fn lines(operations: &[Operation]) -> Box<[bool]> {
 /// Whether values of an element type are computed as singles.
 fn is_computed(element: ElementType) -> bool {
     element == ElementType::F32 || element.is_half()
-}
-
-/// Whether values of an element type are computed as integers of 32 bits.
-fn is_integer(element: ElementType) -> bool {
-    matches!(element, ElementType::I32 | ElementType::I16 | ElementType::U16 | ElementType::I8 | ElementType::U8)
 }
 
 /// Whether values of an element type are read and written.

@@ -18,6 +18,15 @@ fn integer(value: f32) -> i32 {
     value.to_bits() as i32
 }
 
+/// Subtracts other integers, one from one.
+pub(super) fn subtract(values: &mut [f32], others: &[f32]) {
+    let held = |value: i32| f32::from_bits(value as u32);
+    values
+        .iter_mut()
+        .zip(others)
+        .for_each(|(value, other)| *value = held(integer(*value).wrapping_sub(integer(*other))));
+}
+
 /// Whether [`of_integers`] has a function.
 pub(super) fn is_of_integers(op: BinaryOp) -> bool {
     use BinaryOp::{Add, Maximum, Minimum, Multiply, Subtract};
