@@ -152,7 +152,7 @@ def without_saturation(weights):
 
 @operator("QLinearMatMul", "MatMulIntegerToFloat", "MatMulInteger")
 def quantised_product(chooser, name):
-    rows, inner, columns = chooser.extent(7), chooser.extent(33), chooser.extent(7)
+    rows, inner, columns = chooser.extent(9), chooser.choice([1, 2, 9, 33, 129]), chooser.extent(33)
     batch = chooser.shape(ranks=(0, 0, 1), most=3)
     left = quantised(chooser, [*batch, rows, inner], numpy.uint8)
     right = quantised(chooser, [inner, columns], chooser.choice([numpy.uint8, numpy.int8]))

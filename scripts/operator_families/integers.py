@@ -1,0 +1,29 @@
+"""Sums of products of integers, from bytes to values whose sums wrap."""
+
+import numpy
+
+from .case import Case, operator
+
+LENGTHS = [1, 2, 3, 17, 64, 129, 700]
+
+
+@operator("MatMul")
+def wrapping_product(chooser, name):
+    """Around what fits 16 bits, and far beyond."""
+    most = chooser.choice([100, 32767, 32769, 2**31 - 1])
+    rows, length, columns = chooser.extent(33), chooser.choice(LENGTHS), chooser.extent(33)
+    inputs = [chooser.integers(numpy.int32, shape, -most, most) for shape in ([rows, length], [length, columns])]
+    if chooser.chance(0.5):
+        inputs[0][0, 0] = chooser.choice([-32768, 32768, -(2**31)])
+    return Case(name, inputs, free=chooser.between(1, 2))
+
+
+@operator("ConvInteger")
+def convolution(chooser, name):
+    groups, size = chooser.choice([1, 1, 2]), chooser.choice([1, 3])
+    channels, filters, extent = groups * chooser.extent(5), groups * chooser.extent(9), chooser.between(3, 17)
+    image = chooser.integers(numpy.uint8, [2, channels, extent, extent])
+    weights = chooser.integers(numpy.uint8, [filters, channels // groups, size, size])
+    zeros = [chooser.integers(numpy.uint8, []), chooser.integers(numpy.uint8, [])]
+    return Case(name, [image, weights, *zeros], kernel_shape=[size, size], pads=[size // 2] * 4, strides=[chooser.choice([1, 2])] * 2,
+                group=groups)
