@@ -117,6 +117,7 @@ others:
 	$(call suite,wheel) sh scripts/check_wheel.sh
 	$(call suite,packages) sh scripts/check_packages.sh
 	$(call suite,races) python3 scripts/thread_sanitizer.py --warpweave $(WARPWEAVE)
+	$(call suite,refit) sh scripts/check_refit.sh $(WARPWEAVE)
 	$(call suite,call-overhead) sh scripts/check_overhead.sh
 	$(call suite,report) python3 scripts/check_report.py --warpweave $(WARPWEAVE)
 	$(call suite,tour) python3 scripts/tour.py --warpweave $(WARPWEAVE) --check

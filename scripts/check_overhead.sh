@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 sh scripts/fetch_onnxruntime.sh
 ${CARGO:-cargo} build --release --quiet -p warpweave-c -p warpweave-python
-built=$(pwd)/${CARGO_TARGET_DIR:-target}/release
+built=$(realpath "${CARGO_TARGET_DIR:-target}/release")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cc -std=c11 -O2 -Iruntime/interfaces/c/include tests/interfaces/repeat.c -o "$folder/repeat" "$built/libwarpweave.so" -Wl,-rpath,"$built"

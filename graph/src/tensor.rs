@@ -74,6 +74,33 @@ impl Tensor {
         Self::from_bytes(ty, data.into()).expect("as many elements as the shape has")
     }
 
+    /// The tensor with each slice of its first dimension multiplied by a factor, as doubles.
+    ///
+    /// # Panics
+    /// If there are not as many factors as slices.
+    pub fn with_slices_scaled(&self, factors: &[f64]) -> Self {
+        assert_eq!(self.shape().first(), Some(&factors.len()), "a factor for each slice");
+        let slice = (self.shape().elements() / factors.len().max(1)).max(1);
+        let Some(elements) = self.elements::<f32>() else {
+            let scaled = self.to_f64().into_iter().enumerate().map(|(at, element)| element * factors[at / slice]);
+            return Self::from_f64(self.ty.clone(), &scaled.collect::<Vec<_>>());
+        };
+        // Weights are large: singles take no detour through a tensor of doubles.
+        let mut scaled = Vec::with_capacity(elements.len());
+        for (slice, factor) in elements.chunks_exact(slice).zip(factors) {
+            scaled.extend(slice.iter().map(|element| ((f64::from(*element) * factor) as f32).to_le_bytes()));
+        }
+        Self::from_bytes(self.ty.clone(), scaled.into_flattened().into()).expect("as many elements as before")
+    }
+
+    /// Whether no element is infinite or not a number.
+    pub fn is_finite(&self) -> bool {
+        match self.elements::<f32>() {
+            Some(elements) => elements.iter().all(|element| element.is_finite()),
+            None => self.to_f64().into_iter().all(f64::is_finite),
+        }
+    }
+
     /// A tensor of `ty` from integers, each converted; narrower integers wrap.
     pub fn from_i64(ty: TensorType, elements: &[i64]) -> Self {
         let mut data = Vec::with_capacity(ty.bytes());
@@ -112,22 +139,30 @@ impl Tensor {
     /// # Panics
     /// If it has no such dimension.
     pub fn with_dimension_last(&self, dimension: usize) -> Self {
+        let bytes = match self.element().bytes() {
+            1 => self.moved_last::<1>(dimension),
+            2 => self.moved_last::<2>(dimension),
+            4 => self.moved_last::<4>(dimension),
+            _ => self.moved_last::<8>(dimension),
+        };
         let shape = self.shape();
-        let size = self.element().bytes();
-        let inner: usize = shape[dimension + 1..].iter().product();
-        let block = inner * shape[dimension];
-        let mut bytes = Vec::with_capacity(self.data.len());
-        for outer in 0..shape.elements() / block.max(1) {
-            for at in 0..inner {
-                for step in 0..shape[dimension] {
-                    let first = (outer * block + step * inner + at) * size;
-                    bytes.extend_from_slice(&self.data[first..first + size]);
-                }
-            }
-        }
         let others = shape.iter().enumerate().filter(|(at, _)| *at != dimension).map(|(_, extent)| *extent);
         let moved: Shape = others.chain([shape[dimension]]).collect();
         Self::from_bytes(TensorType::new(self.element(), moved), bytes.into()).expect("as many bytes as before")
+    }
+
+    /// The bytes of [`Self::with_dimension_last`], of elements of `SIZE` bytes.
+    fn moved_last<const SIZE: usize>(&self, dimension: usize) -> Vec<u8> {
+        let (shape, (elements, rest)) = (self.shape(), self.data.as_chunks::<SIZE>());
+        assert!(rest.is_empty(), "elements have {SIZE} bytes");
+        let inner: usize = shape[dimension + 1..].iter().product();
+        let mut moved = Vec::with_capacity(elements.len());
+        for block in elements.chunks_exact((inner * shape[dimension]).max(1)) {
+            for at in 0..inner {
+                moved.extend(block[at..].iter().step_by(inner));
+            }
+        }
+        moved.into_flattened()
     }
 
     /// The elements, if `T` is their type; borrowed where the bytes are aligned.

@@ -14,6 +14,8 @@ import pytest
 import warpweave as ww
 from conftest import ROOT, built, models
 
+FULL = bool(os.environ.get("WARPWEAVE_FULL"))
+
 
 def retrained(made, change):
     """The model with its constants changed."""
@@ -32,15 +34,46 @@ def written(folder, name, made):
     return path
 
 
+def check_equal_bytes(folder, old, change, **options):
+    new = written(folder, "new", retrained(old, change))
+    ww.compile(written(folder, "old", old), folder / "old.weave", **options)
+    ww.compile(new, folder / "fresh.weave", **options)
+    ww.command("refit", folder / "old.weave", new, output=folder / "refitted.weave")
+    fresh = (folder / "fresh.weave").read_bytes()
+    assert (folder / "refitted.weave").read_bytes() == fresh
+    return fresh != (folder / "old.weave").read_bytes()
+
+
+PRECISIONS = pytest.mark.parametrize("options", [{}, {"precision": "fp16"}], ids=["fp32", "fp16"])
+
+
 @pytest.mark.parametrize("name", ["linear", "wide", "default", "relu", "gather", "nonzero"])
-@pytest.mark.parametrize("options", [{}, {"precision": "fp16"}], ids=["fp32", "fp16"])
+@PRECISIONS
 def test_equal_bytes(tmp_path, name, options):
-    old = models()[name]
-    new = written(tmp_path, "new", retrained(old, lambda array: array * 0.75 + 1 if array.dtype == "float32" else array))
-    ww.compile(written(tmp_path, "old", old), tmp_path / "old.weave", **options)
-    ww.compile(new, tmp_path / "fresh.weave", **options)
-    ww.command("refit", tmp_path / "old.weave", new, output=tmp_path / "refitted.weave")
-    assert (tmp_path / "refitted.weave").read_bytes() == (tmp_path / "fresh.weave").read_bytes()
+    change = check_equal_bytes(tmp_path, models()[name], lambda array: array * 0.75 + 1 if array.dtype == "float32" else array, **options)
+    assert change == (name in ("linear", "wide", "default"))
+
+
+def exported():
+    """The files of tests/models: all of them in a full run, else one of each model."""
+    files = sorted((ROOT / "tests/models").glob("*/*.onnx"))
+    return files if FULL else list({path.parent: path for path in files}.values())
+
+
+def test_there_are_models():
+    assert len({path.parent for path in exported()}) >= 12
+
+
+@pytest.mark.parametrize("path", exported(), ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize("options", [{}, {"precision": "fp16"}] if FULL else [{}], ids=lambda options: options.get("precision", "fp32"))
+def test_equal_bytes_of_exported_models(tmp_path, path, options):
+    import onnx
+
+    # Small constants are of the structure, such as the scales of a resize.
+    def change(array):
+        return array * array.dtype.type(0.75) if array.dtype == "float32" and array.size > 8 else array
+
+    assert check_equal_bytes(tmp_path, onnx.load(path), change, **options)
 
 
 def test_a_difference_names_the_node(tmp_path):
@@ -78,31 +111,57 @@ def test_what_passes_decide_by_constants_is_structure(tmp_path):
         assert (tmp_path / "refitted.weave").read_bytes() == (tmp_path / "fresh.weave").read_bytes()
 
 
-def test_other_inputs_and_training_steps_are_refused(bundles, tmp_path):
-    for bundle in ("two", "train"):
-        with pytest.raises(ww.Error):
-            ww.command("refit", bundles / f"{bundle}.weave", written(tmp_path, "new", models()["wide"]), output=tmp_path / "no.weave")
+@pytest.mark.parametrize("bundle, name", [("two", "wide"), ("wide", "two"), ("gather", "relu"), ("relu", "default"), ("train", "ones")])
+def test_other_inputs_and_training_steps_are_refused(bundles, tmp_path, bundle, name):
+    with pytest.raises(ww.Error) as raised:
+        ww.command("refit", bundles / f"{bundle}.weave", written(tmp_path, "new", models()[name]), output=tmp_path / "no.weave")
+    assert raised.value.code == "refit" and not (tmp_path / "no.weave").exists()
 
 
 def test_a_kill_leaves_the_old_file_or_the_new_one(tmp_path):
-    old, made = written(tmp_path, "old", models()["wide"]), retrained(models()["wide"], lambda array: array * 2)
-    new, place = written(tmp_path, "new", made), tmp_path / "place.weave"
-    ww.compile(old, tmp_path / "old.weave")
+    from conftest import model
+
+    def wide(factor):
+        weights = np.random.default_rng(2).standard_normal((512, 4096)).astype("float32") * np.float32(factor)
+        return model([("MatMul", ["x", "w"], ["y"], {})], [("x", "FLOAT", [2, 512])], [("y", "FLOAT", [2, 4096])], [("w", weights)])
+
+    new = written(tmp_path, "new", wide(2))
+    ww.compile(wide(1), tmp_path / "old.weave")
     ww.compile(new, tmp_path / "fresh.weave")
-    allowed = {(tmp_path / name).read_bytes() for name in ("old.weave", "fresh.weave")}
-    kills = 300 if os.environ.get("WARPWEAVE_FULL") else 20
-    draw, found = random.Random(5), set()
-    for _ in range(kills):
-        place.write_bytes((tmp_path / "old.weave").read_bytes())
-        command = [sys.executable, "-m", "warpweave", "refit", str(place), str(new), "-o", str(place)]
+    old, fresh = ((tmp_path / name).read_bytes() for name in ("old.weave", "fresh.weave"))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    place = folder / "place.weave"
+    command = [sys.executable, "-m", "warpweave", "refit", str(place), str(new), "-o", str(place)]
+
+    def seen():
+        there = place.stat()
+        return os.listdir(folder), there.st_ino, there.st_size, there.st_mtime_ns
+
+    draw, found, written_to = random.Random(5), set(), 0
+    for number in range(300 if FULL else 20):
+        for left in folder.iterdir():
+            left.unlink()
+        place.write_bytes(old)
+        before = seen()
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(draw.uniform(0.02, 0.2))
+        # One in five dies at any time, the others when something in the folder changes, or soon after.
+        if number % 5 == 0:
+            time.sleep(draw.uniform(0, 0.2))
+        else:
+            while process.poll() is None and seen() == before:
+                pass
+            time.sleep(draw.uniform(0, 0.01))
         process.send_signal(signal.SIGKILL)
         process.wait()
         data = place.read_bytes()
-        assert data in allowed
-        found.add(data)
-    assert found
+        assert data in (old, fresh), number
+        found.add(data == fresh)
+        written_to += len(list(folder.iterdir())) > 1
+    # Kills came before, while and after the file was written.
+    assert found == {False, True} and written_to > 0
+    ww.command("refit", place, new, output=place)
+    assert place.read_bytes() == fresh
 
 
 def test_from_c(compiled_c, tmp_path):

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use warpweave_frontend::ImportOptions;
+use warpweave_frontend::{ImportError, ImportOptions};
 use warpweave_graph::legible::legible;
 use warpweave_graph::pipeline::Machine;
 use warpweave_graph::program::StatementId;
@@ -70,7 +70,7 @@ pub fn refit(bundle: &Bundle, model: &Path, options: &ImportOptions, path: &Path
     if manifest.training.is_some() {
         return Err(RefitError::Training);
     }
-    let mut build = Build::new(Model::import(model, options)?)?;
+    let mut build = Build::new(Model::import(model, options).map_err(|error| refused(bundle, error))?)?;
     if let Some(storage) = &manifest.storage {
         build = build.stored_in(&stored(storage)?)?;
     }
@@ -85,6 +85,20 @@ pub fn refit(bundle: &Bundle, model: &Path, options: &ImportOptions, path: &Path
     let contents = build.contents(parts);
     BundleWriter::begin(&contents.program, files, path)?.finish(&contents)?;
     Ok(())
+}
+
+/// Why a model is refused that is imported with the inputs of a bundle.
+fn refused(bundle: &Bundle, error: ModelError) -> RefitError {
+    let known = |name: &String| bundle.manifest().signature.inputs.iter().any(|input| input.name == *name);
+    match error {
+        ModelError::Import(ImportError::Choice { culprit, reason }) => {
+            RefitError::Signature(format!("{culprit}: {reason}"))
+        }
+        ModelError::Import(ImportError::UnknownName { name, .. }) if known(&name) => {
+            RefitError::Signature(format!("it has no input `{}`", legible(&name)))
+        }
+        other => other.into(),
+    }
 }
 
 /// What a bundle's floating point is stored in, and what stayed because it was named or left the range.

@@ -41,14 +41,11 @@ fn fold(graph: &Graph, node: &Node) -> Option<Replacement> {
     };
     let epsilon = f64::from(normalization.epsilon);
     let factors: Vec<f64> = scale.iter().zip(&variance).map(|(s, v)| s / (v + epsilon).sqrt()).collect();
-    let per_channel = weight.shape().elements() / channels.max(1);
-    let scaled =
-        weight.to_f64().into_iter().enumerate().map(|(at, element)| element * factors[at / per_channel.max(1)]);
     let shifted = (0..channels).map(|channel| (old_bias[channel] - mean[channel]) * factors[channel] + bias[channel]);
-    let new_weight = Tensor::from_f64(weight.ty().clone(), &scaled.collect::<Vec<_>>());
+    let new_weight = weight.with_slices_scaled(&factors);
     let bias_type = TensorType::new(weight.element(), [channels]);
     let new_bias = Tensor::from_f64(bias_type, &shifted.collect::<Vec<_>>());
-    if [&new_weight, &new_bias].iter().any(|tensor| tensor.to_f64().into_iter().any(|value| !value.is_finite())) {
+    if ![&new_weight, &new_bias].into_iter().all(Tensor::is_finite) {
         return None;
     }
     let data = Operand::Value(convolution.inputs[0]?);

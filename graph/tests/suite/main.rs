@@ -18,5 +18,6 @@ mod resize;
 mod robustness;
 mod storage;
 mod substitution;
+mod tensors;
 mod text;
 mod windows;
