@@ -10,7 +10,6 @@ use warpweave_cli::Captured;
 /// What a command says.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(clippy::enum_variant_names, reason = "C has one namespace")]
 pub enum Said {
     /// The name of a stage that begins.
     WwSaidStage = 0,
