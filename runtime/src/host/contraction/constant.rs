@@ -51,8 +51,10 @@ impl PackedConstants {
         if let Some((_, known)) = self.known.iter().find(|(known, _)| *known == key) {
             return Some(known.clone());
         }
-        let panels = Arc::new(ConstantPanels::new(key.places.clone(), self.left, pack)?);
-        self.left -= panels.values.len();
+        // A byte takes two in a pair.
+        let growth = if key.access.element.bytes() == 1 { 2 } else { 1 };
+        let panels = Arc::new(ConstantPanels::new(key.places.clone(), self.left * growth, pack)?);
+        self.left -= panels.values.len() / growth;
         self.known.push((key, panels.clone()));
         Some(panels)
     }
