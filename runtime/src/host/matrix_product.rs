@@ -1,5 +1,7 @@
 //! Matrix products of packed factors.
 
+use std::ops::Range;
+
 use super::lanes::{LANES, Lanes};
 
 /// A packed factor: `values[element · element_stride + step · step_stride]`.
@@ -35,11 +37,11 @@ impl Number for f32 {
     }
 
     fn multiply(rows: &Packed<Self>, columns: &Packed<Self>, length: usize) -> Vec<Self> {
-        native(rows, columns, length, [0.0, 1.0])
+        native(rows, columns, 0..length)
     }
 }
 
-/// Integers wrap. Where no sum can leave the integers that a floating-point type holds exactly, that type multiplies them.
+/// Integers wrap. Where singles hold all sums of some steps exactly, they multiply so many steps at a time.
 impl Number for i32 {
     fn copy(lanes: &Lanes, values: &mut [Self]) {
         match lanes {
@@ -58,18 +60,23 @@ impl Number for i32 {
         let largest = |packed: &Packed<i32>| {
             packed.values.iter().map(|value| u128::from(value.unsigned_abs())).max().unwrap_or(0)
         };
-        let bound = largest(rows) * largest(columns) * length as u128;
-        if bound <= 1 << f32::MANTISSA_DIGITS {
-            let sums = native(&rows.map(|value| value as f32), &columns.map(|value| value as f32), length, [0.0, 1.0]);
-            sums.into_iter().map(|sum| sum as i32).collect()
-        } else if bound <= 1 << f64::MANTISSA_DIGITS {
-            let sums = native(&rows.map(f64::from), &columns.map(f64::from), length, [0.0, 1.0]);
-            sums.into_iter().map(|sum| sum as i64 as i32).collect()
-        } else {
-            wrapping(rows, columns, length)
+        let most = (largest(rows) * largest(columns)).max(1);
+        let steps = ((1 << f32::MANTISSA_DIGITS) / most).min(length.max(1) as u128) as usize;
+        if steps < FEWEST_STEPS.min(length.max(1)) {
+            return wrapping(rows, columns, length);
         }
+        let (rows, columns) = (rows.map(|value| value as f32), columns.map(|value| value as f32));
+        let mut sums = vec![0i32; rows.elements * columns.elements];
+        for first in (0..length).step_by(steps) {
+            let part = native(&rows, &columns, first..length.min(first + steps));
+            sums.iter_mut().zip(part).for_each(|(sum, part)| *sum = sum.wrapping_add(part as i32));
+        }
+        sums
     }
 }
+
+/// Fewer steps than this at a time are summed sooner one after another.
+const FEWEST_STEPS: usize = 16;
 
 impl<T: Copy> Packed<T> {
     fn map<U>(&self, convert: impl Fn(T) -> U) -> Packed<U> {
@@ -92,33 +99,35 @@ fn wrapping(rows: &Packed<i32>, columns: &Packed<i32>, length: usize) -> Vec<i32
     (0..rows.elements).flat_map(|row| (0..columns.elements).map(move |column| sum(row, column))).collect()
 }
 
-/// The product by a native kernel; of 0 and 1.
+/// The product over some steps by a native kernel.
 #[expect(unsafe_code, reason = "the matrix product is a native kernel over raw pointers")]
-fn native<T: Copy + 'static>(rows: &Packed<T>, columns: &Packed<T>, length: usize, [zero, one]: [T; 2]) -> Vec<T> {
-    let mut product = vec![zero; rows.elements * columns.elements];
+fn native(rows: &Packed<f32>, columns: &Packed<f32>, steps: Range<usize>) -> Vec<f32> {
+    let mut product = vec![0.0; rows.elements * columns.elements];
     for (packed, name) in [(rows, "rows"), (columns, "columns")] {
-        let last = (packed.elements.max(1) - 1) * packed.element_stride + (length.max(1) - 1) * packed.step_stride;
+        let last = (packed.elements.max(1) - 1) * packed.element_stride + (steps.end.max(1) - 1) * packed.step_stride;
         assert!(last < packed.values.len().max(1), "{name} are packed completely");
     }
+    let of_first_step = |packed: &Packed<f32>| packed.values[steps.start * packed.step_stride..].as_ptr();
+    let (row_values, column_values) = (of_first_step(rows), of_first_step(columns));
     // SAFETY: `product` has rows × columns elements and is written row-major; the assertion above bounds every element
     // that the strides reach in either factor; the three allocations are distinct.
     unsafe {
         gemm::gemm(
             rows.elements,
             columns.elements,
-            length,
+            steps.len(),
             product.as_mut_ptr(),
             1,
             columns.elements as isize,
             false,
-            rows.values.as_ptr(),
+            row_values,
             rows.step_stride as isize,
             rows.element_stride as isize,
-            columns.values.as_ptr(),
+            column_values,
             columns.element_stride as isize,
             columns.step_stride as isize,
-            zero,
-            one,
+            0.0,
+            1.0,
             false,
             false,
             false,
@@ -143,9 +152,24 @@ mod tests {
     }
 
     #[test]
+    fn long_sums_are_multiplied_in_parts() {
+        for length in [0, 1, 257, 258, 259, 4000] {
+            let packed = |values: [i32; 3], elements: usize| Packed {
+                values: (0..length * elements).map(|at| values[at % 3]).collect(),
+                elements,
+                element_stride: length,
+                step_stride: 1,
+            };
+            let (rows, columns) = (packed([255, -255, 254], 2), packed([-255, 255, -254], 3));
+            assert_eq!(i32::multiply(&rows, &columns, length), wrapping(&rows, &columns, length), "{length} steps");
+        }
+    }
+
+    #[test]
     fn integers_are_multiplied_exactly() {
         check([-128, 127, 3], [255, -255, 1]);
         check([1 << 20, -7, 12345], [(1 << 20) - 1, 1 << 19, -3]);
         check([i32::MAX, i32::MIN, -1], [i32::MIN, i32::MAX, 77]);
+        check([0, 0, 0], [i32::MAX, 1, 2]);
     }
 }

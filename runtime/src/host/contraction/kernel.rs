@@ -68,7 +68,16 @@ const PORTABLE: Kernels =
 
 /// The same of pairs.
 const PORTABLE_OF_PAIRS: Kernels =
-    Kernels { rows: 6, columns: 16, lanes: 4, multiply: of_any_columns::<PortablePairs, 4, 16, 2, 8, 6> };
+    Kernels { rows: 6, columns: 16, lanes: 4, multiply: of_packed_columns::<PortablePairs, 4, 16, 6> };
+
+/// Of columns in panels, as those of pairs always lie.
+#[inline(always)]
+fn of_packed_columns<V: SumVector, const WIDTH: usize, const COLUMNS: usize, const ROWS: usize>(
+    product: &mut PanelProduct<'_>,
+) {
+    let Columns::Packed(packed) = product.columns else { unreachable!("pairs are packed") };
+    of_any_rows::<V, Steps<'_, COLUMNS>, WIDTH, COLUMNS, ROWS>(product, packed.into());
+}
 
 /// Dispatches on where the columns lie. `WIDTH` vectors are the columns of a panel, and `HALF_WIDTH` those of half a panel.
 #[inline(always)]
@@ -222,7 +231,7 @@ fn block<
 mod x86 {
     use std::arch::x86_64::{__m256, __m512};
 
-    use super::{Kernels, MOST_ROWS, PanelProduct, of_any_columns};
+    use super::{Kernels, MOST_ROWS, PanelProduct, of_any_columns, of_packed_columns};
     use crate::host::simd::{AddedPairs256, AddedPairs512, FusedPairs256, FusedPairs512};
 
     /// The widest that this processor has.
@@ -255,12 +264,12 @@ mod x86 {
     }
 
     macro_rules! of_pairs {
-        ($name:ident, $features:literal, $pairs:ty, $columns:literal, $half:literal, $rows:expr) => {
+        ($name:ident, $features:literal, $pairs:ty, $columns:literal, $rows:expr) => {
             #[expect(unsafe_code, reason = "a function for some processors only")]
             fn $name(product: &mut PanelProduct<'_>) {
                 #[target_feature(enable = $features)]
                 fn multiply(product: &mut PanelProduct<'_>) {
-                    of_any_columns::<$pairs, 2, $columns, 1, $half, { $rows }>(product);
+                    of_packed_columns::<$pairs, 2, $columns, { $rows }>(product);
                 }
                 // SAFETY: only kernels of a processor that has the features call this.
                 unsafe { multiply(product) }
@@ -268,10 +277,10 @@ mod x86 {
         };
     }
 
-    of_pairs!(added_256, "avx2", AddedPairs256, 16, 8, 6);
-    of_pairs!(fused_256, "avx2,avxvnni", FusedPairs256, 16, 8, 6);
-    of_pairs!(added_512, "avx512f,avx512bw", AddedPairs512, 32, 16, MOST_ROWS);
-    of_pairs!(fused_512, "avx512f,avx512bw,avx512vnni", FusedPairs512, 32, 16, MOST_ROWS);
+    of_pairs!(added_256, "avx2", AddedPairs256, 16, 6);
+    of_pairs!(fused_256, "avx2,avxvnni", FusedPairs256, 16, 6);
+    of_pairs!(added_512, "avx512f,avx512bw", AddedPairs512, 32, MOST_ROWS);
+    of_pairs!(fused_512, "avx512f,avx512bw,avx512vnni", FusedPairs512, 32, MOST_ROWS);
 
     #[expect(unsafe_code, reason = "a function for some processors only")]
     fn avx512(product: &mut PanelProduct<'_>) {
