@@ -63,7 +63,7 @@ const HOMES: [(&str, &[&str]); 33] = [
     // Views of tensors as slices: where tensors are made, and where the host computes with them.
     ("bytemuck", &["warpweave-graph", "warpweave-runtime"]),
     // The headers of the C interfaces.
-    ("cbindgen", &["warpweave-c", "warpweave-c-commands"]),
+    ("cbindgen", &["warpweave-c"]),
     ("clap", &["warpweave-cli"]),
     ("clap_complete", &["warpweave-cli"]),
     ("clap_mangen", &["warpweave-cli"]),
