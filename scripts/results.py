@@ -100,9 +100,9 @@ def half(warpweave):
     if judged.returncode:
         BEYOND.append("half")
     return (
-        "The benchmark models in FP16 (`--precision fp16`), compiled for an H200 as a persistent program and as a CUDA graph: the text of "
-        "kernels that multiply matrices on tensor cores (HMMA), what share of multiply-adds they do, and what is stored in 16 bits. "
-        "`scripts/half_bars.py` says what the columns are. Nothing here was measured.", judged.stdout.splitlines())
+        "The benchmark models in FP16 (`--precision fp16`), compiled for an H200 as a persistent program and as a CUDA graph. The columns are "
+        "the text of kernels that multiply matrices on tensor cores (HMMA), their share of multiply-adds, and the share of bytes that are "
+        "stored in 16 bits. `scripts/half_bars.py` defines them. Nothing here was measured.", judged.stdout.splitlines())
 
 
 def half_prices(warpweave):
