@@ -155,10 +155,8 @@ impl Blocked {
                 Some(zero) => Some(Access::new(stage, zero).filter(|zero| zero.conditions.is_empty())?),
                 None => None,
             };
-            let is_constant = [Some(&access), zero.as_ref()]
-                .into_iter()
-                .flatten()
-                .all(|access| access.space == HostSpace::Plan(BufferSpace::Weights));
+            let is_stored = |access: &Access| access.space == HostSpace::Plan(BufferSpace::Weights);
+            let is_constant = is_stored(&access) && zero.as_ref().is_none_or(is_stored);
             let constant = factor_read(&stage.expr, stored).filter(|_| is_constant);
             Some(Side { axes: of_class(class), access, zero, panels, constant })
         };

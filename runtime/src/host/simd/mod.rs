@@ -14,7 +14,7 @@ pub(super) use pairs::x86::{AddedPairs256, AddedPairs512, FusedPairs256, FusedPa
 /// Most lanes of a vector.
 pub(super) const MOST_LANES: usize = 16;
 
-/// One register of the sums of a micro-kernel, of 32 bits each, and of what is multiplied: singles, or pairs of integers of 16 bits.
+/// One register of sums of 32 bits each, and of what is multiplied: singles, or pairs of integers of 16 bits.
 ///
 /// What a type's functions do is an instruction of a processor that has them: only code for such a processor calls them.
 pub(super) trait SumVector: Copy {
@@ -28,61 +28,17 @@ pub(super) trait SumVector: Copy {
     fn store(self, values: &mut [f32]);
     /// The sum of sums.
     fn add(self, other: Self) -> Self;
-    /// The sum with the products of both factors; of pairs both products.
+    /// `self · factor + sum`, of pairs with both products; of singles rounded once where the processor does it at once.
     fn multiply_add(self, factor: Self, sum: Self) -> Self;
     /// Asks for the line of an address, which need not be valid.
     #[inline(always)]
     fn fetch(_address: *const f32) {}
 }
 
-impl<V: Vector> SumVector for V {
-    const LANES: usize = V::LANES;
-
-    #[inline(always)]
-    fn splat(value: f32) -> Self {
-        V::splat(value)
-    }
-
-    #[inline(always)]
-    fn load(values: &[f32]) -> Self {
-        V::load(values)
-    }
-
-    #[inline(always)]
-    fn store(self, values: &mut [f32]) {
-        V::store(self, values);
-    }
-
-    #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        V::add(self, other)
-    }
-
-    #[inline(always)]
-    fn multiply_add(self, factor: Self, sum: Self) -> Self {
-        V::multiply_add(self, factor, sum)
-    }
-
-    #[inline(always)]
-    fn fetch(address: *const f32) {
-        V::fetch(address);
-    }
-}
-
 /// Singles that one register holds.
 ///
 /// What a type's functions do is an instruction of a processor that has them: only code for such a processor calls them.
-pub(super) trait Vector: Copy {
-    /// How many.
-    const LANES: usize;
-    /// One value in all lanes.
-    fn splat(value: f32) -> Self;
-    /// The first values of a slice.
-    fn load(values: &[f32]) -> Self;
-    /// Writes the first values of a slice.
-    fn store(self, values: &mut [f32]);
-    /// The sum.
-    fn add(self, other: Self) -> Self;
+pub(super) trait Vector: SumVector {
     /// The product.
     fn multiply(self, other: Self) -> Self;
     /// The larger of each lane and a bound that is no NaN; NaN where the lane is. The negative zero is the smaller.
@@ -107,8 +63,6 @@ pub(super) trait Vector: Copy {
         self.store(&mut all);
         values.copy_from_slice(&all[..values.len()]);
     }
-    /// `self · factor + sum`; rounded once where the processor does it at once.
-    fn multiply_add(self, factor: Self, sum: Self) -> Self;
     /// The sum of the lanes, halves of them at a time.
     fn sum(self) -> f32;
     /// Writes the lanes whose bits are set side by side to the start of a slice, which is as long as a vector. What follows them
@@ -143,9 +97,6 @@ pub(super) trait Vector: Copy {
         let all = places.all[..places.vectors].iter().flatten().zip(out);
         all.for_each(|(place, out)| *out = usize::try_from(*place).map_or(fill, |place| values[place]));
     }
-    /// Asks for the line of an address, which need not be valid.
-    #[inline(always)]
-    fn fetch(_address: *const f32) {}
 }
 
 #[inline(always)]
@@ -196,7 +147,7 @@ impl Places {
     }
 }
 
-impl Vector for [f32; 4] {
+impl SumVector for [f32; 4] {
     const LANES: usize = 4;
 
     #[inline(always)]
@@ -219,6 +170,16 @@ impl Vector for [f32; 4] {
         std::array::from_fn(|lane| self[lane] + other[lane])
     }
 
+    #[inline(always)]
+    fn multiply_add(self, factor: Self, sum: Self) -> Self {
+        std::array::from_fn(|lane| match cfg!(any(target_feature = "fma", target_arch = "aarch64")) {
+            true => self[lane].mul_add(factor[lane], sum[lane]),
+            false => self[lane] * factor[lane] + sum[lane],
+        })
+    }
+}
+
+impl Vector for [f32; 4] {
     #[inline(always)]
     fn multiply(self, other: Self) -> Self {
         std::array::from_fn(|lane| self[lane] * other[lane])
@@ -247,14 +208,6 @@ impl Vector for [f32; 4] {
     #[inline(always)]
     fn sum(self) -> f32 {
         (self[0] + self[2]) + (self[1] + self[3])
-    }
-
-    #[inline(always)]
-    fn multiply_add(self, factor: Self, sum: Self) -> Self {
-        std::array::from_fn(|lane| match cfg!(any(target_feature = "fma", target_arch = "aarch64")) {
-            true => self[lane].mul_add(factor[lane], sum[lane]),
-            false => self[lane] * factor[lane] + sum[lane],
-        })
     }
 }
 

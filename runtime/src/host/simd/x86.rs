@@ -2,13 +2,13 @@
 
 use std::arch::x86_64::*;
 
-use super::{Places, Vector, copy_every, first_of};
+use super::{Places, SumVector, Vector, copy_every, first_of};
 
 // SAFETY, of all below: by the trait's contract the processor has the instruction. Loads and stores are unaligned
 // and inside of slices whose length is checked, of some lanes by their mask. A prefetch of any address is a hint.
 macro_rules! vector {
     ($vector:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $multiply:ident, $maximum:ident, $minimum:ident, $sign:ident, $larger:ident, $smaller:ident, $multiply_add:ident, $sum:ident $(, $own:item)*) => {
-        impl Vector for $vector {
+        impl SumVector for $vector {
             const LANES: usize = $lanes;
 
             #[inline(always)]
@@ -31,6 +31,18 @@ macro_rules! vector {
                 unsafe { $add(self, other) }
             }
 
+            #[inline(always)]
+            fn multiply_add(self, factor: Self, sum: Self) -> Self {
+                unsafe { $multiply_add(self, factor, sum) }
+            }
+
+            #[inline(always)]
+            fn fetch(address: *const f32) {
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
+            }
+        }
+
+        impl Vector for $vector {
             #[inline(always)]
             fn multiply(self, other: Self) -> Self {
                 unsafe { $multiply(self, other) }
@@ -59,18 +71,8 @@ macro_rules! vector {
             }
 
             #[inline(always)]
-            fn multiply_add(self, factor: Self, sum: Self) -> Self {
-                unsafe { $multiply_add(self, factor, sum) }
-            }
-
-            #[inline(always)]
             fn sum(self) -> f32 {
                 unsafe { $sum(self) }
-            }
-
-            #[inline(always)]
-            fn fetch(address: *const f32) {
-                unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
             }
 
             $($own)*
