@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 TIMED := sh scripts/timed.sh
-ONCE := sh scripts/once.sh
+ONCE := python3 scripts/once.py
 # All but the benchmarks, whose harness takes longer to build than any suite. Every suite selects these packages: others would
 # have other features of what they depend on, and the libraries would be built again.
 TESTED := --workspace --exclude warpweave-benches
@@ -48,11 +48,12 @@ test: fetch
 
 # The same suites, each bar at full size: every model on every device, every change of every model's plans, every model for both
 # architectures, all seeds. Behind them what `make test` has no sample of. It takes hours; interrupted, it goes on with the suites
-# that have not passed at this commit.
+# that have not passed with these sources, and docs/results/full.md is its record.
 full: fetch
 	$(CARGO) build --release --quiet
 	@sh scripts/fetch_nnsmith.sh
 	@$(MAKE) --no-print-directory FULL=1 suites others
+	@$(ONCE) --verdict
 
 # What a suite is given: of `make test`, and with FULL of `make full`.
 given = $(if $(FULL),$(2),$(1))
@@ -88,6 +89,7 @@ suites:
 	$(call suite,machine-code,480) $(CARGO) test $(TESTED) --test machine_code --test simulator
 	$(call suite,training,840) $(CARGO) test $(TESTED) --test training
 	python3 scripts/replay.py --self-test >/dev/null
+	$(ONCE) --self-test >/dev/null 2>&1
 	@sh scripts/fetch_onnxruntime.sh
 	@sh scripts/fetch_pytest.sh
 	$(call suite,interfaces,90) $(PYTEST) tests/interfaces

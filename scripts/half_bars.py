@@ -42,7 +42,8 @@ class Failure(Exception):
 def run(*command):
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
     if done.returncode:
-        raise Failure(f"{' '.join(map(str, command))}: exit code {done.returncode}: {done.stderr.strip()[-600:]}")
+        words = " ".join(["warpweave", *map(str, command[1:])])
+        raise Failure(f"{words}: exit code {done.returncode}: {done.stderr.strip()[-600:]}")
     return done.stdout
 
 

@@ -1,8 +1,8 @@
-//! CUDA's compiler tools: what `doctor` tells of them, and what `compile` says where the linker is missing.
+//! CUDA's compiler tools: what `doctor` tells of them, what `compile` says where the linker is missing, and the process that compiles.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use warpweave::runtime::json::{self, Value};
 
@@ -78,4 +78,21 @@ fn a_missing_linker_is_said() {
     assert_eq!(value["targets"][0]["code_units"], 1);
     assert!(notes.contains("compiled as one unit") && notes.contains(reason), "{notes}");
     assert_eq!(succeed(&compile)["targets"][0]["unlinked"], Value::Null);
+}
+
+#[test]
+fn the_executable_may_be_replaced_while_it_compiles() {
+    if !has_nvrtc() {
+        return;
+    }
+    let folder = Folder::new();
+    let (copy, out) = (folder.join("warpweave"), folder.join("x.weave"));
+    std::fs::copy(env!("CARGO_BIN_EXE_warpweave"), &copy).expect("the binary can be copied");
+    let mut command = Command::new(&copy);
+    command.args(["compile", &model("dlrm", "torchscript.onnx"), "--target", "sm_90a", "-o"]).arg(&out);
+    let compiling = command.stderr(Stdio::piped()).spawn().expect("the copy can be started");
+    std::fs::remove_file(&copy).expect("the copy is ours");
+    let output = compiling.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(out.exists());
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -22,6 +23,13 @@ pub(crate) fn command() -> io::Result<Command> {
             command.args(arguments);
             Ok(command)
         }
-        None => Ok(Command::new(std::env::current_exe()?)),
+        None => Ok(Command::new(executable()?)),
     }
+}
+
+/// The executable of this process. Where its file has been replaced or removed since, the system's link still leads to it.
+fn executable() -> io::Result<PathBuf> {
+    let path = std::env::current_exe()?;
+    let running = Path::new("/proc/self/exe");
+    Ok(if !path.exists() && running.exists() { running.to_owned() } else { path })
 }

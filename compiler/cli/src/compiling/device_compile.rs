@@ -76,14 +76,15 @@ impl DeviceCompiler for ChildProcess {
 
     fn compile(&self, source: &str, target: Target, kind: UnitKind) -> Result<Vec<u8>, DeviceCompileError> {
         let failed = |log: String| DeviceCompileError::Process { target, log };
-        let mut command = started_by::command().map_err(|error| failed(error.to_string()))?;
+        let cannot_start = |error: io::Error| failed(format!("cannot start warpweave device-compile: {error}"));
+        let mut command = started_by::command().map_err(cannot_start)?;
         command.args(["device-compile", &target.to_string(), "--memory", &self.mebibytes.to_string(), "--nvrtc"]);
         command.arg(self.nvrtc.path());
         if let UnitKind::Linked { registers } = kind {
             command.args(["--linked-registers", &registers.to_string()]);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut worker = Worker::spawn(&mut command).map_err(|error| failed(error.to_string()))?;
+        let mut worker = Worker::spawn(&mut command).map_err(cannot_start)?;
         let (stdin, stdout, stderr) = worker.pipes();
         thread::scope(|scope| {
             scope.spawn(move || stdin.map(|mut pipe| pipe.write_all(source.as_bytes())));
