@@ -29,6 +29,7 @@ mod stage;
 mod staged;
 mod streams;
 mod vector;
+mod vector_limit;
 mod window_dimension;
 
 use std::sync::Arc;
@@ -61,6 +62,9 @@ pub enum HostError {
         /// What is wrong.
         violations: Vec<Violation>,
     },
+    /// `WARPWEAVE_CPU` names no vector extensions.
+    #[error("WARPWEAVE_CPU is `{0}`, which names no vector extensions; set it to avx512, avx2 or base, or unset it")]
+    Extensions(String),
     /// The weights are not as long as the plan says.
     #[error("the weights have {found} bytes, the plan expects {expected}")]
     Weights {

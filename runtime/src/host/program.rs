@@ -16,6 +16,7 @@ use super::indices::IndexFaults;
 use super::memory::{Memory, PortPlaces, SharedArena};
 use super::operator::{HostOperator, KnownOperators, TaskScratch};
 use super::streams::{signals, turning, with_busy_streams};
+use super::vector_limit::VectorLimit;
 
 /// A plan that was folded onto threads of this machine, its constants packed. Sessions share it.
 pub struct HostProgram {
@@ -38,6 +39,7 @@ impl HostProgram {
     /// Folds the plan onto at most `threads` streams, verifies it again, and prepares its rOperators. Weights that no other
     /// holds are given back as soon as they are packed, where nothing reads them otherwise.
     pub fn new(plan: &Verified, weights: Arc<[u8]>, threads: usize) -> Result<Self, HostError> {
+        VectorLimit::said().as_ref().map_err(|said| HostError::Extensions(said.clone()))?;
         let busy = with_busy_streams(plan.plan());
         let folded = turning(fold(&busy, threads, Merging::ProgramOrder));
         let plan = verify(folded).map_err(|violations| HostError::Plan { threads, violations })?;

@@ -156,7 +156,7 @@ impl SessionError {
         match self {
             Self::InputCount { .. } | Self::InputType { .. } | Self::Bound(_) => "input",
             Self::StateCount { .. } | Self::StateType { .. } => "input",
-            Self::UnknownDevice(_) => "argument",
+            Self::UnknownDevice(_) | Self::Host(HostError::Extensions(_)) => "argument",
             Self::Faulted { .. } => "faulted",
             Self::Forked { .. } => "forked",
             Self::Unavailable { .. } => "device",
@@ -191,6 +191,7 @@ impl SessionError {
                 FailureKind::Usage
             }
             Self::StateCount { .. } | Self::StateType { .. } | Self::UnknownDevice(_) => FailureKind::Usage,
+            Self::Host(HostError::Extensions(_)) => FailureKind::Usage,
             Self::Faulted { .. } => FailureKind::DeviceFault,
             Self::Bundle(error) => error.kind(),
             Self::Unavailable { .. } | Self::Memory(_) => FailureKind::Environment,

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use warpweave_graph::ElementType;
 use warpweave_graph::expr::{ReadId, Scalar};
 use warpweave_plan::body::{GroupBody, StageSource};
 use warpweave_plan::kernel::{Kernel, ScheduleParams};
 use warpweave_plan::template::Template;
 use warpweave_plan::template::block::fill;
 use warpweave_plan::template::contraction::shape::ContractionShape;
-use warpweave_plan::template::contraction::tile_load::plain_read;
+use warpweave_plan::template::contraction::stored_factor::{stored_read, zero_point};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 
 use crate::cost::cpu::{CpuArch, Processor};
@@ -95,7 +96,10 @@ fn packing(
         names
     };
     let is_gathered = reads.iter().any(names_places);
-    let plain = plain_read(expr, factor).filter(|_| !is_gathered);
+    let is_integer = expr.body_element() == ElementType::I32;
+    let (stored, zero) = if is_integer { zero_point(factor) } else { (factor, None) };
+    let is_read = |scalar: &Scalar| stored_read(expr, scalar).is_some();
+    let plain = stored_read(expr, stored).filter(|_| zero.is_none_or(is_read) && !is_gathered);
     let is_constant = |read: ReadId| match stage.sources[expr.reads[read].operand] {
         StageSource::Operand(operand) => processor.is_constant(body.operands[operand]),
         StageSource::Stage(_) | StageSource::Staged(_) => false,

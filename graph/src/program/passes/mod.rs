@@ -20,6 +20,7 @@ mod sorted_keys;
 mod transposed_factors;
 mod views;
 mod widened_factors;
+mod window_sums;
 
 use super::TensorProgram;
 
@@ -40,6 +41,7 @@ pub use sorted_keys::sort_keys;
 pub use transposed_factors::transpose_factors;
 pub use views::{inline_lines, inline_views};
 pub use widened_factors::widen_in_products;
+pub use window_sums::sum_windows_in_singles;
 
 /// A pass: the program rewritten.
 pub type Pass = fn(&TensorProgram) -> TensorProgram;
@@ -66,7 +68,7 @@ pub const CHANNELS_LAST: usize = PASSES.len() - 2;
 
 /// The passes in the order in which they run. Sums may be taken in another order, of dequantised bytes in integers, and
 /// without products with the zeros between strides; otherwise values are unchanged.
-pub const PASSES: [NamedPass; 17] = [
+pub const PASSES: [NamedPass; 18] = [
     NamedPass { name: "key_sorting", of_gpus: None, of_processors: Some(sort_keys) },
     NamedPass { name: "phase_splitting", of_gpus: Some(phases_of_gpus), of_processors: Some(phases_of_processors) },
     NamedPass { name: "view_inlining", of_gpus: Some(inline_views), of_processors: Some(inline_lines) },
@@ -81,6 +83,7 @@ pub const PASSES: [NamedPass; 17] = [
     NamedPass { name: "product_joining", of_gpus: Some(join_products), of_processors: None },
     NamedPass { name: "axis_splitting", of_gpus: Some(split_divided_axes), of_processors: None },
     both("constant_scalars", fold_constant_scalars),
+    NamedPass { name: "window_sums", of_gpus: None, of_processors: Some(sum_windows_in_singles) },
     NamedPass { name: "factor_widening", of_gpus: None, of_processors: Some(widen_in_products) },
     NamedPass { name: "channels_last", of_gpus: Some(channels_last), of_processors: None },
     both(CONCAT_PLACEMENT, concat_placement),

@@ -7,3 +7,4 @@ mod phases;
 mod quantized_products;
 mod sorted_keys;
 mod widened_factors;
+mod window_sums;

@@ -2,9 +2,9 @@
 
 use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{Atom, AxisId, BinaryOp, Index, ReadId, Scalar, TensorExpr};
+use warpweave_graph::expr::{Atom, AxisId, Index, Scalar};
 use warpweave_plan::plan::BufferSpace;
-use warpweave_plan::template::contraction::tile_load::plain_read;
+use warpweave_plan::template::contraction::stored_factor::stored_read;
 
 use crate::host::memory::{Base, HostSpace, Memory};
 use crate::host::vector::{Output, Source, StageReads};
@@ -96,6 +96,12 @@ impl Linear {
         number
     }
 
+    /// Its value, if no axis adds to it.
+    pub(super) fn constant_value(&self) -> Option<i64> {
+        let is_constant = self.parts.iter().all(|part| part.step == 0 && part.starts == [0]);
+        is_constant.then_some(self.constant)
+    }
+
     /// What it grows by along an axis, or along a piece of it.
     pub(super) fn along(&self, axis: usize) -> i64 {
         self.parts[axis].step
@@ -142,7 +148,7 @@ pub(super) struct Access {
 impl Access {
     /// Where a scalar of a stage lies; `None` if it is not one read of memory at linear indices.
     pub(super) fn new(stage: &StageReads, scalar: &Scalar) -> Option<Self> {
-        let id = factor_read(&stage.expr, scalar)?;
+        let id = stored_read(&stage.expr, scalar)?;
         let Source::Memory { space, element, base, index } = &stage.sources[id] else { return None };
         let read = &stage.expr.reads[id];
         let extents: Vec<usize> = stage.expr.axes.values().map(|axis| axis.extent).collect();
@@ -239,30 +245,6 @@ impl Access {
     fn numbers(&self) -> impl Iterator<Item = &Linear> {
         self.conditions.iter().map(|condition| &condition.number).chain([&self.position])
     }
-}
-
-/// A factor without its zero point, and that.
-pub(super) fn zero_point(factor: &Scalar) -> (&Scalar, Option<&Scalar>) {
-    match factor {
-        Scalar::Binary(BinaryOp::Subtract, stored, zero) => (stored, Some(zero)),
-        _ => (factor, None),
-    }
-}
-
-/// The read that a factor is, of values that may be stored in fewer bits.
-pub(super) fn factor_read(expr: &TensorExpr, factor: &Scalar) -> Option<ReadId> {
-    match factor {
-        Scalar::Cast(ElementType::I32, stored) => match **stored {
-            Scalar::Read(read) => Some(read).filter(|_| is_integer(expr.operands[expr.reads[read].operand].element)),
-            _ => None,
-        },
-        _ => plain_read(expr, factor),
-    }
-}
-
-/// Whether values of an element type are computed as integers of 32 bits.
-pub(super) fn is_integer(element: ElementType) -> bool {
-    matches!(element, ElementType::I32 | ElementType::I16 | ElementType::U16 | ElementType::I8 | ElementType::U8)
 }
 
 /// The greatest common divisor; of 0 and a number that number.

@@ -10,16 +10,17 @@ use warpweave_graph::expr::{AxisId, Range, ReadId};
 use warpweave_graph::program::TensorId;
 use warpweave_plan::body::StageSource;
 use warpweave_plan::plan::{BufferSpace, ROperator};
+use warpweave_plan::template::contraction::stored_factor::{stored_read, zero_point};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 
-use super::access::{Access, factor_read, positions, zero_point};
+use super::access::{Access, positions};
 use super::constant::{ConstantPanels, Key, OwnPanels, PackedConstants};
 use super::epilogue::{Epilogue, Sums, Walk};
 use super::kernel::Kernels;
 use super::pack::{Panels, pack};
 use super::placement::{Placed, Placement, Tiled};
 use super::runs::{Runs, Steps};
-use super::side::{Place, Side};
+use super::side::{Place, Side, Unpaired};
 use crate::host::memory::{HostSpace, Memory};
 use crate::host::stage::HostStage;
 use crate::host::vector::{Shared, StageReads};
@@ -87,8 +88,7 @@ pub(super) struct Scratch {
     /// What the panels of rows are those of, if all blocks are kept.
     pub(super) kept: Kept,
     pub(super) columns: Vec<f32>,
-    /// Integers before they are paired.
-    pub(super) words: Vec<f32>,
+    pub(super) unpaired: Unpaired,
     pub(super) sums: Vec<f32>,
     pub(super) walk: Walk,
 }
@@ -152,12 +152,16 @@ impl Blocked {
             let (stored, zero) = if factors == Factors::Pairs { zero_point(factor) } else { (factor, None) };
             let access = Access::new(stage, stored)?;
             let zero = match zero {
-                Some(zero) => Some(Access::new(stage, zero).filter(|zero| zero.conditions.is_empty())?),
+                Some(zero) => {
+                    let zero = Access::new(stage, zero)?;
+                    let holds = zero.conditions.is_empty() || zero.conditions == access.conditions;
+                    Some(Some(zero).filter(|_| holds)?)
+                }
                 None => None,
             };
             let is_stored = |access: &Access| access.space == HostSpace::Plan(BufferSpace::Weights);
             let is_constant = is_stored(&access) && zero.as_ref().is_none_or(is_stored);
-            let constant = factor_read(&stage.expr, stored).filter(|_| is_constant);
+            let constant = stored_read(&stage.expr, stored).filter(|_| is_constant);
             Some(Side { axes: of_class(class), access, zero, panels, constant })
         };
         let rows = side(classes[0], Panels::Exact(kernels.rows))?;
@@ -240,22 +244,26 @@ impl Blocked {
         let zero = zero.as_ref().map(|zero| (zero.byte(0, memory), zero.at_first_base()));
         let access_key = access.at_first_base();
         let key = Key { byte, access: access_key, zero, axes, places, panels: *panels, steps, block: self.block };
-        let (mut runs, mut point, mut words) = (Runs::default(), vec![0; self.axes], Vec::new());
+        let (mut runs, mut point, mut unpaired) = (Runs::default(), vec![0; self.axes], Unpaired::default());
         packed.get(key, |tile, values| {
             tile.iter().zip(&mut point).for_each(|(range, point)| *point = range.minimum);
             runs.find(access, &side.axes, tile, &mut point);
             let (elements, singles) = (runs.elements, panels.singles(runs.elements));
             let mut place = Place { point: &mut point, runs: &mut runs, tile, memory };
-            self.blocks().all(|block| match self.factors {
-                Factors::Singles => {
-                    let first = values.len();
-                    values.resize(first + singles * block.len(), 0.0);
-                    let steps = (&self.steps, block);
-                    pack(access, place.runs, steps, *panels, memory, &mut values[first..]);
-                    true
-                }
-                Factors::Pairs => {
-                    side.pack_pairs((&self.steps, &block), elements, &mut place, (&mut words, &mut *values))
+            self.blocks().all(|block| {
+                let first = values.len();
+                match self.factors {
+                    Factors::Singles => {
+                        values.resize(first + singles * block.len(), 0.0);
+                        let steps = (&self.steps, block);
+                        pack(access, place.runs, steps, *panels, memory, &mut values[first..]);
+                        true
+                    }
+                    Factors::Pairs => {
+                        values.resize(first + singles * block.len().div_ceil(2), 0.0);
+                        let out = (&mut unpaired, &mut values[first..]);
+                        side.pack_pairs((&self.steps, &block), elements, &mut place, out)
+                    }
                 }
             })
         })

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use super::columns::{Columns, Placed, Source, Steps};
 use crate::host::simd::{PortablePairs, SumVector};
+use crate::host::vector_limit::VectorLimit;
 
 /// Most rows of a panel, whatever the processor.
 pub(in crate::host) const MOST_ROWS: usize = 12;
@@ -42,13 +43,13 @@ impl Kernels {
     /// Those of this processor, of singles.
     pub(in crate::host) fn native() -> &'static Self {
         static KERNELS: OnceLock<Kernels> = OnceLock::new();
-        KERNELS.get_or_init(|| x86::kernels().unwrap_or(PORTABLE))
+        KERNELS.get_or_init(|| x86::kernels(VectorLimit::get()).unwrap_or(PORTABLE))
     }
 
     /// Those of this processor, of pairs.
     pub(in crate::host) fn native_of_pairs() -> &'static Self {
         static KERNELS: OnceLock<Kernels> = OnceLock::new();
-        KERNELS.get_or_init(|| x86::kernels_of_pairs().pop().unwrap_or(PORTABLE_OF_PAIRS))
+        KERNELS.get_or_init(|| x86::kernels_of_pairs(VectorLimit::get()).pop().unwrap_or(PORTABLE_OF_PAIRS))
     }
 
     /// Columns of half a panel.
@@ -233,28 +234,31 @@ mod x86 {
 
     use super::{Kernels, MOST_ROWS, PanelProduct, of_any_columns, of_packed_columns};
     use crate::host::simd::{AddedPairs256, AddedPairs512, FusedPairs256, FusedPairs512};
+    use crate::host::vector_limit::VectorLimit;
 
-    /// The widest that this processor has.
-    pub(super) fn kernels() -> Option<Kernels> {
-        if is_x86_feature_detected!("avx512f") {
+    /// The widest that this processor has, up to a limit.
+    pub(super) fn kernels(limit: VectorLimit) -> Option<Kernels> {
+        if limit >= VectorLimit::Avx512 && is_x86_feature_detected!("avx512f") {
             return Some(Kernels { rows: MOST_ROWS, columns: 32, lanes: 16, multiply: avx512 });
         }
         let has_fma = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-        has_fma.then_some(Kernels { rows: 6, columns: 16, lanes: 8, multiply: avx2 })
+        let narrow = Kernels { rows: 6, columns: 16, lanes: 8, multiply: avx2 };
+        Some(narrow).filter(|_| limit >= VectorLimit::Avx2 && has_fma)
     }
 
-    /// All of pairs that this processor has, the fastest last.
-    pub(super) fn kernels_of_pairs() -> Vec<Kernels> {
+    /// All of pairs that this processor has, up to a limit, the fastest last.
+    pub(super) fn kernels_of_pairs(limit: VectorLimit) -> Vec<Kernels> {
         let narrow = |multiply| Kernels { rows: 6, columns: 16, lanes: 8, multiply };
         let wide = |multiply| Kernels { rows: MOST_ROWS, columns: 32, lanes: 16, multiply };
         let mut found = Vec::new();
-        if is_x86_feature_detected!("avx2") {
+        if limit >= VectorLimit::Avx2 && is_x86_feature_detected!("avx2") {
             found.push(narrow(added_256));
             if is_x86_feature_detected!("avxvnni") {
                 found.push(narrow(fused_256));
             }
         }
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
+        let has_wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
+        if limit >= VectorLimit::Avx512 && has_wide {
             found.push(wide(added_512));
             if is_x86_feature_detected!("avx512vnni") {
                 found.push(wide(fused_512));
@@ -305,11 +309,13 @@ mod x86 {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod x86 {
-    pub(super) fn kernels() -> Option<super::Kernels> {
+    use crate::host::vector_limit::VectorLimit;
+
+    pub(super) fn kernels(_limit: VectorLimit) -> Option<super::Kernels> {
         None
     }
 
-    pub(super) fn kernels_of_pairs() -> Vec<super::Kernels> {
+    pub(super) fn kernels_of_pairs(_limit: VectorLimit) -> Vec<super::Kernels> {
         Vec::new()
     }
 }
@@ -363,7 +369,7 @@ mod tests {
 
     #[test]
     fn pairs_are_multiplied_as_integers() {
-        let mut all = x86::kernels_of_pairs();
+        let mut all = x86::kernels_of_pairs(VectorLimit::Avx512);
         all.push(PORTABLE_OF_PAIRS);
         eprintln!("{} of 5 kernels of pairs run on this processor", all.len());
         // The extremes of bytes, of their differences, and of 16 bits.

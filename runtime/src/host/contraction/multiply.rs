@@ -2,7 +2,7 @@
 
 use std::ops::Range as Numbers;
 
-use super::blocked::{Blocked, Factors, Scratch, Tile};
+use super::blocked::{Blocked, Factors, Kept, Scratch, Tile};
 use super::columns::{Columns, LINE, Packed, Placed};
 use super::kernel::{Kernels, PanelProduct};
 use super::pack::pack;
@@ -43,15 +43,23 @@ impl Blocked {
     /// With panels of pairs; whether all integers fit them.
     fn multiply_pairs(&self, size: Size, of_tile: Tile<'_>, scratch: &mut Scratch) -> bool {
         let Tile { ranges: tile, memory, panels } = of_tile;
-        let Scratch { point, runs, rows, columns, words, sums, kept, .. } = scratch;
-        kept.forget();
+        let Some(keeps) = self.keep_row_pairs(size.rows, of_tile, scratch) else { return false };
+        let Scratch { point, runs, rows, columns, unpaired, sums, .. } = scratch;
         let [mut row_panels, mut column_panels] = panels.of_tile(tile);
+        let mut unkept = Vec::new();
+        let rows = if keeps {
+            row_panels = Some(rows);
+            &mut unkept
+        } else {
+            rows
+        };
         let mut place = Place { point, runs, tile, memory };
         for block in self.blocks() {
             let steps = (&self.steps, &block);
-            let row_pairs = self.rows.next_pairs(&mut row_panels, steps, size.rows, &mut place, (words, rows));
+            let row_pairs = self.rows.next_pairs(&mut row_panels, steps, size.rows, &mut place, (unpaired, rows));
             let Some(row_pairs) = row_pairs else { return false };
-            let found = self.columns.next_pairs(&mut column_panels, steps, size.columns, &mut place, (words, columns));
+            let found =
+                self.columns.next_pairs(&mut column_panels, steps, size.columns, &mut place, (unpaired, columns));
             let Some(column_pairs) = found else { return false };
             let pairs = block.start / 2..block.end.div_ceil(2);
             Product::new(self.kernels, (row_pairs, &pairs), size, sums).with_panels(column_pairs, 0);
@@ -83,21 +91,12 @@ impl Blocked {
 
     /// Packs all blocks of rows that are no constants and that tiles of other columns multiply, too, unless the rTask before has;
     /// whether that is so.
-    fn keep_rows(
-        &self,
-        elements: usize,
-        Tile { ranges: tile, memory, panels }: Tile<'_>,
-        scratch: &mut Scratch,
-    ) -> bool {
+    fn keep_rows(&self, elements: usize, of_tile: Tile<'_>, scratch: &mut Scratch) -> bool {
+        let Tile { ranges: tile, memory, .. } = of_tile;
         let Scratch { point, runs, rows, kept, .. } = scratch;
         let singles = self.rows.panels.singles(elements) * self.steps.count();
-        let is_staged = matches!(self.rows.access.space, HostSpace::Staged(_));
-        if panels.rows.is_some() || !self.shares_rows || is_staged || singles > MOST_KEPT || singles == 0 {
-            kept.forget();
-            return false;
-        }
-        let ranges = self.rows.axes.iter().chain(&self.batch).map(|&axis| tile[axis]);
-        if !kept.replace(memory.run, memory.bases.as_ptr().addr(), ranges) {
+        let Some(is_kept) = self.are_rows_kept(singles, of_tile, kept) else { return false };
+        if !is_kept {
             rows.resize(rows.len().max(singles), 0.0);
             runs.find(&self.rows.access, &self.rows.axes, tile, point);
             for block in self.blocks() {
@@ -108,6 +107,46 @@ impl Blocked {
             }
         }
         true
+    }
+
+    /// The same of pairs; `None` if an integer does not fit.
+    fn keep_row_pairs(&self, elements: usize, of_tile: Tile<'_>, scratch: &mut Scratch) -> Option<bool> {
+        let Tile { ranges: tile, memory, .. } = of_tile;
+        let Scratch { point, runs, rows, unpaired, kept, .. } = scratch;
+        let pairs = self.rows.panels.singles(elements) * self.steps.count().div_ceil(2);
+        let Some(is_kept) = self.are_rows_kept(pairs, of_tile, kept) else { return Some(false) };
+        if !is_kept {
+            rows.resize(rows.len().max(pairs), 0.0);
+            let mut place = Place { point, runs, tile, memory };
+            let mut first = 0;
+            let mut pack = |block: Numbers<usize>| {
+                let last = first + self.rows.panels.singles(elements) * block.len().div_ceil(2);
+                let out = (&mut *unpaired, &mut rows[first..last]);
+                first = last;
+                self.rows.pack_pairs((&self.steps, &block), elements, &mut place, out)
+            };
+            if !self.blocks().all(&mut pack) {
+                kept.forget();
+                return None;
+            }
+        }
+        Some(true)
+    }
+
+    /// Whether rows in panels of so many singles are those of the rTask before; `None` if they are not kept for the next.
+    fn are_rows_kept(
+        &self,
+        singles: usize,
+        Tile { ranges: tile, memory, panels }: Tile<'_>,
+        kept: &mut Kept,
+    ) -> Option<bool> {
+        let is_staged = matches!(self.rows.access.space, HostSpace::Staged(_));
+        if panels.rows.is_some() || !self.shares_rows || is_staged || singles > MOST_KEPT || singles == 0 {
+            kept.forget();
+            return None;
+        }
+        let ranges = self.rows.axes.iter().chain(&self.batch).map(|&axis| tile[axis]);
+        Some(kept.replace(memory.run, memory.bases.as_ptr().addr(), ranges))
     }
 
     /// With whole panels where they lie, if the columns lie side by side; others are packed.

@@ -3,8 +3,9 @@
 use std::ops::Range as Numbers;
 
 use warpweave_graph::ElementType;
+use warpweave_plan::template::contraction::stored_factor::is_word_integer;
 
-use super::access::{Access, Linear, is_integer};
+use super::access::{Access, Linear};
 use super::runs::{Run, Runs, Steps};
 use crate::host::lanes::LANES;
 use crate::host::memory::Memory;
@@ -48,6 +49,43 @@ impl Panels {
 /// Steps that all panels take before the next, where elements of a step lie side by side: their lines are read once.
 const STEPS_TOGETHER: usize = 16;
 
+/// What panels are packed of.
+pub(super) trait Packed: Copy + Default {
+    /// So many elements from a position on, where they lie; none if they are stored otherwise, or lie outside of memory.
+    fn found<'m>(access: &Access, position: i64, count: usize, memory: &'m Memory) -> Option<&'m [Self]>;
+
+    /// Elements from a position on, so many from each other.
+    fn load(access: &Access, position: i64, stride: i64, memory: &Memory, out: &mut [Self]);
+}
+
+/// Of singles and of integers of all widths, as integers of 32 bits.
+impl Packed for f32 {
+    fn found<'m>(access: &Access, position: i64, count: usize, memory: &'m Memory) -> Option<&'m [Self]> {
+        let is_word = matches!(access.element, ElementType::F32 | ElementType::I32);
+        is_word.then(|| memory.singles(access.space, access.byte(position, memory), count))?
+    }
+
+    fn load(access: &Access, position: i64, stride: i64, memory: &Memory, out: &mut [Self]) {
+        let (space, element, processor) = (access.space, access.element, Processor::detect());
+        let (byte, stride) = (access.byte(position, memory), stride * element.bytes() as i64);
+        match is_word_integer(element) {
+            true => load_words(processor, memory, space, element, byte, stride, bytemuck::cast_slice_mut(out)),
+            false => load_singles(processor, memory, space, element, byte, stride, out),
+        }
+    }
+}
+
+/// Of integers of 8 bits, as they are stored.
+impl Packed for u8 {
+    fn found<'m>(access: &Access, position: i64, count: usize, memory: &'m Memory) -> Option<&'m [Self]> {
+        memory.bytes(access.space, access.byte(position, memory), count)
+    }
+
+    fn load(access: &Access, position: i64, stride: i64, memory: &Memory, out: &mut [Self]) {
+        memory.strided(access.space, access.byte(position, memory), stride, out, |[byte]| byte);
+    }
+}
+
 /// Packs a block of steps of a side of a tile; `packed` is as long as the panels are.
 pub(super) fn pack(
     access: &Access,
@@ -57,10 +95,23 @@ pub(super) fn pack(
     memory: &Memory,
     packed: &mut [f32],
 ) {
+    pack_filled(access, access.fill, runs, (steps, block), panels, memory, packed);
+}
+
+/// The same with another value where conditions do not hold.
+pub(super) fn pack_filled<T: Packed>(
+    access: &Access,
+    fill: T,
+    runs: &Runs,
+    (steps, block): (&Steps, Numbers<usize>),
+    panels: Panels,
+    memory: &Memory,
+    packed: &mut [T],
+) {
     let (width, count) = (panels.width(), block.len());
     if panels.singles(runs.elements) > runs.elements {
         let last = runs.elements / width * width;
-        packed[last * count..].fill(0.0);
+        packed[last * count..].fill(T::default());
     }
     let along = |axis: Option<usize>, number: &Linear| axis.map_or(0, |axis| number.along(axis));
     let strides = Strides { lane: along(runs.axis, &access.position), step: along(steps.inner, &access.position) };
@@ -85,7 +136,7 @@ pub(super) fn pack(
                 let out = &mut panel[first_step * own..][..inner.len() * own];
                 if found != piece {
                     for out in out.chunks_exact_mut(own) {
-                        out[lane..][..piece.len()].fill(access.fill);
+                        out[lane..][..piece.len()].fill(fill);
                     }
                 }
                 if !found.is_empty() {
@@ -142,23 +193,29 @@ struct Into {
 }
 
 /// Copies `lanes` elements of `steps` steps.
-fn copy(access: &Access, memory: &Memory, position: i64, strides: Strides, steps: usize, into: Into, out: &mut [f32]) {
+fn copy<T: Packed>(
+    access: &Access,
+    memory: &Memory,
+    position: i64,
+    strides: Strides,
+    steps: usize,
+    into: Into,
+    out: &mut [T],
+) {
     let reach = |stride: i64, count: usize| usize::try_from(stride).ok()?.checked_mul(count - 1);
     let reach = reach(strides.lane, into.lanes).zip(reach(strides.step, steps));
-    let is_word = matches!(access.element, ElementType::F32 | ElementType::I32);
-    let found = reach.filter(|_| is_word).and_then(|(lanes, steps)| {
-        memory.singles(access.space, access.byte(position, memory), lanes.checked_add(steps)?.checked_add(1)?)
-    });
+    let found =
+        reach.and_then(|(lanes, steps)| T::found(access, position, lanes.checked_add(steps)?.checked_add(1)?, memory));
     let Some(source) = found else { return copy_slowly(access, memory, position, strides, steps, into, out) };
     let (lane_stride, step_stride) = (strides.lane as usize, strides.step as usize);
     let Into { own, lane, lanes } = into;
     match (lanes, lane_stride) {
-        (16, 1) => copy_rows::<16>(source, step_stride, own, lane, out),
-        (32, 1) => copy_rows::<32>(source, step_stride, own, lane, out),
-        (8, 1) => copy_rows::<8>(source, step_stride, own, lane, out),
-        (12, 1) => copy_rows::<12>(source, step_stride, own, lane, out),
-        (6, 1) => copy_rows::<6>(source, step_stride, own, lane, out),
-        (4, 1) => copy_rows::<4>(source, step_stride, own, lane, out),
+        (16, 1) => copy_rows::<T, 16>(source, step_stride, own, lane, out),
+        (32, 1) => copy_rows::<T, 32>(source, step_stride, own, lane, out),
+        (8, 1) => copy_rows::<T, 8>(source, step_stride, own, lane, out),
+        (12, 1) => copy_rows::<T, 12>(source, step_stride, own, lane, out),
+        (6, 1) => copy_rows::<T, 6>(source, step_stride, own, lane, out),
+        (4, 1) => copy_rows::<T, 4>(source, step_stride, own, lane, out),
         (1, _) if (own, step_stride) == (1, 1) => out.copy_from_slice(&source[..out.len()]),
         (1, _) => {
             for (step, out) in out.chunks_exact_mut(own).enumerate() {
@@ -176,8 +233,8 @@ fn copy(access: &Access, memory: &Memory, position: i64, strides: Strides, steps
             while at < lanes {
                 let source = &source[at * lane_stride..];
                 at += match lanes - at {
-                    4.. => transpose::<4>(source, lane_stride, own, lane + at, out),
-                    _ => transpose::<1>(source, lane_stride, own, lane + at, out),
+                    4.. => transpose::<T, 4>(source, lane_stride, own, lane + at, out),
+                    _ => transpose::<T, 1>(source, lane_stride, own, lane + at, out),
                 };
             }
         }
@@ -193,17 +250,23 @@ fn copy(access: &Access, memory: &Memory, position: i64, strides: Strides, steps
 }
 
 /// The same for so many neighbouring elements.
-fn copy_rows<const LENGTH: usize>(source: &[f32], stride: usize, own: usize, lane: usize, out: &mut [f32]) {
+fn copy_rows<T: Packed, const LENGTH: usize>(source: &[T], stride: usize, own: usize, lane: usize, out: &mut [T]) {
     for (step, out) in out.chunks_exact_mut(own).enumerate() {
-        let row: &[f32; LENGTH] = source[step * stride..][..LENGTH].try_into().expect("as long as asked for");
+        let row: &[T; LENGTH] = source[step * stride..][..LENGTH].try_into().expect("as long as asked for");
         out[lane..][..LENGTH].copy_from_slice(row);
     }
 }
 
 /// Copies `LANES` elements of all steps, whose steps lie side by side; returns their number.
-fn transpose<const LANES: usize>(source: &[f32], stride: usize, own: usize, lane: usize, out: &mut [f32]) -> usize {
+fn transpose<T: Packed, const LANES: usize>(
+    source: &[T],
+    stride: usize,
+    own: usize,
+    lane: usize,
+    out: &mut [T],
+) -> usize {
     let steps = out.len() / own;
-    let rows: [&[f32]; LANES] = std::array::from_fn(|at| &source[at * stride..][..steps]);
+    let rows: [&[T]; LANES] = std::array::from_fn(|at| &source[at * stride..][..steps]);
     for (step, out) in out.chunks_exact_mut(own).enumerate() {
         let out = &mut out[lane..][..LANES];
         for at in 0..LANES {
@@ -214,32 +277,24 @@ fn transpose<const LANES: usize>(source: &[f32], stride: usize, own: usize, lane
 }
 
 /// The same for elements of other types, in descending order, or outside of memory.
-fn copy_slowly(
+fn copy_slowly<T: Packed>(
     access: &Access,
     memory: &Memory,
     position: i64,
     strides: Strides,
     steps: usize,
     into: Into,
-    out: &mut [f32],
+    out: &mut [T],
 ) {
-    let size = access.element.bytes() as i64;
     let Into { own, lane, lanes } = into;
-    let processor = Processor::detect();
-    let load = |position: i64, stride: i64, out: &mut [f32]| {
-        let (space, element, byte) = (access.space, access.element, access.byte(position, memory));
-        match is_integer(element) {
-            true => load_words(processor, memory, space, element, byte, stride * size, bytemuck::cast_slice_mut(out)),
-            false => load_singles(processor, memory, space, element, byte, stride * size, out),
-        }
-    };
+    let load = |position: i64, stride: i64, out: &mut [T]| T::load(access, position, stride, memory, out);
     if lanes >= steps || strides.lane == 1 {
         for step in 0..steps {
             load(position + step as i64 * strides.step, strides.lane, &mut out[step * own + lane..][..lanes]);
         }
         return;
     }
-    let mut values = [0f32; LANES];
+    let mut values = [T::default(); LANES];
     for at in 0..lanes {
         for first in (0..steps).step_by(LANES) {
             let values = &mut values[..(steps - first).min(LANES)];

@@ -2,24 +2,35 @@
 
 use std::ops::Range as Numbers;
 
+use warpweave_graph::ElementType;
+use warpweave_graph::arithmetic::{highest, lowest};
 use warpweave_graph::expr::{Range, ReadId};
 
 use super::access::Access;
-use super::integers::pairs::pair;
+use super::integers::pairs::{Bytes, pair};
 use super::integers::subtract;
-use super::pack::{Panels, pack};
+use super::pack::{Panels, pack, pack_filled};
 use super::runs::{Runs, Steps};
 use crate::host::memory::Memory;
+use crate::host::vector::load_words;
+use crate::host::vector::processor::Processor;
 
 /// The side of a tile along which one factor varies.
 pub(super) struct Side {
     pub(super) axes: Vec<usize>,
     pub(super) access: Access,
-    /// What is subtracted from each element, if it is an integer with a zero point.
+    /// What is subtracted from each element, if it is an integer with a zero point. Its conditions are those of the element, or none.
     pub(super) zero: Option<Access>,
     pub(super) panels: Panels,
     /// The read of it, if it is a constant.
     pub(super) constant: Option<ReadId>,
+}
+
+/// What integers are packed in before they are paired.
+#[derive(Default)]
+pub(super) struct Unpaired {
+    words: Vec<f32>,
+    bytes: Vec<u8>,
 }
 
 /// Where panels are packed from.
@@ -69,26 +80,40 @@ impl Side {
         (steps, block): (&Steps, &Numbers<usize>),
         elements: usize,
         place: &mut Place,
-        (words, pairs): (&mut Vec<f32>, &'p mut Vec<f32>),
+        (unpaired, pairs): (&mut Unpaired, &'p mut Vec<f32>),
     ) -> Option<&'p [f32]> {
+        let count = self.panels.singles(elements) * block.len().div_ceil(2);
         if let Some(panels) = constant {
-            let (block, rest) = panels.split_at(self.panels.singles(elements) * block.len().div_ceil(2));
+            let (block, rest) = panels.split_at(count);
             *panels = rest;
             return Some(block);
         }
-        pairs.clear();
-        self.pack_pairs((steps, block), elements, place, (words, pairs)).then_some(&pairs[..])
+        pairs.resize(pairs.len().max(count), 0.0);
+        let pairs = &mut pairs[..count];
+        self.pack_pairs((steps, block), elements, place, (unpaired, pairs)).then_some(pairs)
     }
 
-    /// Appends the panels of pairs of a block; whether all integers fit. `words` is for integers.
+    /// Writes the panels of pairs of a block; whether all integers fit.
     pub(super) fn pack_pairs(
         &self,
         (steps, block): (&Steps, &Numbers<usize>),
         elements: usize,
-        Place { point, runs, tile, memory }: &mut Place,
-        (words, pairs): (&mut Vec<f32>, &mut Vec<f32>),
+        place: &mut Place,
+        (unpaired, pairs): (&mut Unpaired, &mut [f32]),
     ) -> bool {
         let count = self.panels.singles(elements) * block.len();
+        if let Some(stored) = self.stored(place) {
+            let bytes = &mut unpaired.bytes;
+            bytes.resize(bytes.len().max(count), 0);
+            let Place { point, runs, tile, memory } = place;
+            runs.find(&self.access, &self.axes, tile, point);
+            let bytes = &mut bytes[..count];
+            pack_filled(&self.access, stored.fill, runs, (steps, block.clone()), self.panels, memory, bytes);
+            stored.bytes.pair(bytes, self.panels, (elements, block.len()), pairs);
+            return true;
+        }
+        let Place { point, runs, tile, memory } = place;
+        let words = &mut unpaired.words;
         words.resize(words.len().max(2 * count), 0.0);
         let (words, zeros) = words[..2 * count].split_at_mut(count);
         runs.find(&self.access, &self.axes, tile, point);
@@ -100,4 +125,34 @@ impl Side {
         }
         pair(words, self.panels, (elements, block.len()), pairs)
     }
+
+    /// How elements are packed as they are stored: bytes of which one number is subtracted.
+    fn stored(&self, Place { memory, .. }: &Place) -> Option<Stored> {
+        let Self { access, zero, .. } = self;
+        let is_signed = match access.element {
+            ElementType::I8 => true,
+            ElementType::U8 => false,
+            _ => return None,
+        };
+        let mut found = [0];
+        if let Some(zero) = zero {
+            let byte = zero.byte(zero.position.constant_value()?, memory);
+            load_words(Processor::detect(), memory, zero.space, zero.element, byte, 0, &mut found);
+        }
+        let [zero] = found;
+        let fill = |access: &Access| access.fill.to_bits() as i32;
+        let subtracted = self.zero.as_ref().filter(|zero| !zero.conditions.is_empty()).map_or(zero, fill);
+        // So that what is subtracted from it gives what the difference is elsewhere.
+        let fill = i64::from(fill(access)) - i64::from(subtracted) + i64::from(zero);
+        let fill = if access.conditions.is_empty() { 0 } else { fill };
+        let holds = lowest(access.element) <= fill && fill <= highest(access.element);
+        let bytes = Bytes { is_signed, zero: i16::try_from(zero).ok().filter(|zero| zero.unsigned_abs() < 1 << 14)? };
+        holds.then_some(Stored { fill: fill as u8, bytes })
+    }
+}
+
+/// Bytes, and what they are where conditions do not hold.
+struct Stored {
+    fill: u8,
+    bytes: Bytes,
 }

@@ -5,8 +5,9 @@ use std::cell::RefCell;
 
 use warpweave_graph::ElementType;
 use warpweave_graph::expr::{BinaryOp, Scalar, UnaryOp};
+use warpweave_plan::template::contraction::stored_factor::is_word_integer;
 
-use super::access::{Access, Linear, is_integer};
+use super::access::{Access, Linear};
 use super::integers::{
     is_of_integers, low_bytes, low_halves, narrow, of_integer, of_integers, to_integers, to_singles,
 };
@@ -26,7 +27,13 @@ use crate::host::vector::{load_singles, load_words};
 pub(super) type Slot = usize;
 
 /// Most operations of a program.
-const MOST_SLOTS: usize = 40;
+const MOST_SLOTS: usize = 128;
+
+/// Operations of most programs.
+const FEW_SLOTS: usize = 24;
+
+/// Most registers of a program: a cache holds the values of a chunk in all of them.
+const MOST_REGISTERS: usize = 40;
 
 #[derive(Clone, Debug)]
 pub(super) enum Operation {
@@ -52,10 +59,30 @@ pub(super) enum Operation {
     Store(Slot, Access),
 }
 
+impl Operation {
+    /// The values that it takes.
+    fn operands(&self) -> impl Iterator<Item = Slot> {
+        let operands = match *self {
+            Self::One(_) | Self::Sums | Self::Read(_) => [None; 3],
+            Self::Unary(_, operand)
+            | Self::Round(_, operand)
+            | Self::ToSingles(operand)
+            | Self::ToIntegers(_, operand)
+            | Self::Narrow(_, operand)
+            | Self::Store(operand, _) => [Some(operand), None, None],
+            Self::Binary(_, left, right) | Self::OfIntegers(_, left, right) => [Some(left), Some(right), None],
+            Self::Select(condition, then, otherwise) => [condition, then, otherwise].map(Some),
+        };
+        operands.into_iter().flatten()
+    }
+}
+
 /// All that an operator computes of its sums. Truth values are the singles 0 and 1.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     operations: Vec<Operation>,
+    /// Per operation the register that its values may be in, which no value has that is used later.
+    registers: Vec<usize>,
     /// Per axis of tiles, whether all that is read and written lies on lines along it.
     linear: Box<[bool]>,
 }
@@ -106,7 +133,7 @@ impl Program {
             for step in &program.steps {
                 let operation = match step {
                     Step::Literal(literal) if is_held(literal.element()) => Operation::One(literal.to_f64() as f32),
-                    Step::Literal(literal) if is_integer(literal.element()) => {
+                    Step::Literal(literal) if is_word_integer(literal.element()) => {
                         Operation::One(of_integer(literal.to_i64()))
                     }
                     Step::Read(read) => match stage.sources[*read] {
@@ -131,18 +158,18 @@ impl Program {
                     Step::Select(condition, then, otherwise) => {
                         Operation::Select(slots[*condition], slots[*then], slots[*otherwise])
                     }
-                    Step::Cast(from, ElementType::F32, operand) if is_integer(*from) => {
+                    Step::Cast(from, ElementType::F32, operand) if is_word_integer(*from) => {
                         Operation::ToSingles(slots[*operand])
                     }
-                    Step::Cast(from, to, operand) if is_computed(*from) && is_integer(*to) => {
+                    Step::Cast(from, to, operand) if is_computed(*from) && is_word_integer(*to) => {
                         Operation::ToIntegers(*to, slots[*operand])
                     }
                     // All that narrower types hold is held already.
-                    Step::Cast(from, ElementType::I32, operand) if is_integer(*from) => {
+                    Step::Cast(from, ElementType::I32, operand) if is_word_integer(*from) => {
                         slots.push(slots[*operand]);
                         continue;
                     }
-                    Step::Cast(from, to, operand) if is_integer(*from) && is_integer(*to) => {
+                    Step::Cast(from, to, operand) if is_word_integer(*from) && is_word_integer(*to) => {
                         Operation::Narrow(*to, slots[*operand])
                     }
                     Step::Cast(from, ElementType::F32, operand) if is_computed(*from) => {
@@ -168,8 +195,9 @@ impl Program {
                 operations.push(Operation::Store(value, output));
             }
         }
-        let linear = lines(&operations);
-        (operations.len() <= MOST_SLOTS).then_some(Self { operations, linear })
+        let (linear, registers) = (lines(&operations), registers(&operations));
+        let fits = operations.len() <= MOST_SLOTS && registers.iter().all(|register| *register < MOST_REGISTERS);
+        fits.then_some(Self { operations, registers, linear })
     }
 
     /// Its operations, each after those whose values it takes.
@@ -198,6 +226,23 @@ fn accesses(operations: &[Operation]) -> impl Iterator<Item = &Access> {
     })
 }
 
+/// Per operation the least register that is free behind it.
+fn registers(operations: &[Operation]) -> Vec<usize> {
+    let mut last_uses: Vec<usize> = (0..operations.len()).collect();
+    for (slot, operation) in operations.iter().enumerate() {
+        operation.operands().for_each(|operand| last_uses[operand] = slot);
+    }
+    let mut users: Vec<usize> = Vec::new();
+    let mut take = |slot: usize| {
+        let free = users.iter().position(|user| last_uses[*user] < slot);
+        let register = free.unwrap_or(users.len());
+        users.resize(users.len().max(register + 1), slot);
+        users[register] = slot;
+        register
+    };
+    (0..operations.len()).map(&mut take).collect()
+}
+
 /// Per axis that all accesses have, whether everything is linear along it.
 fn lines(operations: &[Operation]) -> Box<[bool]> {
     let axes = accesses(operations).map(Access::axes).min().unwrap_or(0);
@@ -211,7 +256,7 @@ fn is_computed(element: ElementType) -> bool {
 
 /// Whether values of an element type are read and written.
 fn is_kept(element: ElementType) -> bool {
-    is_computed(element) || is_integer(element)
+    is_computed(element) || is_word_integer(element)
 }
 
 /// Whether a single holds values of an element type.
@@ -236,7 +281,7 @@ pub(super) enum Value<'v> {
 
 /// What a thread computes slices in.
 pub(super) struct Registers {
-    values: Vec<f32>,
+    values: Vec<Vec<f32>>,
     /// Sums that do not lie side by side.
     gathered: Vec<f32>,
     processor: Processor,
@@ -266,18 +311,27 @@ impl Registers {
 
     /// Runs a program on the elements of a chunk.
     pub(super) fn run(&mut self, program: &Program, chunk: &Chunk, memory: &Memory) {
+        match program.operations.len() {
+            ..=FEW_SLOTS => self.run_in::<FEW_SLOTS>(program, chunk, memory),
+            _ => self.run_in::<MOST_SLOTS>(program, chunk, memory),
+        }
+    }
+
+    /// The same of a program of at most so many operations.
+    fn run_in<const SLOTS: usize>(&mut self, program: &Program, chunk: &Chunk, memory: &Memory) {
         let count = chunk.sums.len();
         let Self { values: registers, processor, .. } = self;
-        registers.resize(registers.len().max(program.operations.len() * Self::LENGTH), 0.0);
-        let mut places = [Place::One(0.0); MOST_SLOTS];
+        let most = program.registers.iter().max().map_or(0, |most| most + 1);
+        registers.resize_with(registers.len().max(most), || vec![0.0; Self::LENGTH]);
+        let mut places = [Place::One(0.0); SLOTS];
         for (slot, operation) in program.operations.iter().enumerate() {
-            let (before, after) = registers.split_at_mut(slot * Self::LENGTH);
-            let out = &mut after[..count];
+            let mut own = std::mem::take(&mut registers[program.registers[slot]]);
+            let out = &mut own[..count];
             let value = |slot: Slot| match places[slot] {
                 Place::One(value) => Value::One(value),
                 Place::Sums => Value::Many(chunk.sums),
                 Place::Memory(values) => Value::Many(values),
-                Place::Register => Value::Many(&before[slot * Self::LENGTH..][..count]),
+                Place::Register => Value::Many(&registers[program.registers[slot]][..count]),
             };
             places[slot] = match operation {
                 Operation::One(value) => Place::One(*value),
@@ -290,10 +344,17 @@ impl Registers {
                     of_operand(value(*operand), out, |values, out| unary_of_many(*processor, *op, values, out))
                 }
                 Operation::Binary(op, left, right) => binary(*processor, *op, value(*left), value(*right), out),
-                Operation::OfIntegers(op, left, right) => {
-                    of_integers(*processor, *op, value(*left), value(*right), out);
-                    Place::Register
-                }
+                Operation::OfIntegers(op, left, right) => match (value(*left), value(*right)) {
+                    (left @ Value::One(_), right @ Value::One(_)) => {
+                        let mut only = [0.0];
+                        of_integers(*processor, *op, left, right, &mut only);
+                        Place::One(only[0])
+                    }
+                    (left, right) => {
+                        of_integers(*processor, *op, left, right, out);
+                        Place::Register
+                    }
+                },
                 Operation::ToSingles(operand) => {
                     of_operand(value(*operand), out, |values, out| to_singles(*processor, values, out))
                 }
@@ -304,7 +365,7 @@ impl Registers {
                     of_operand(value(*operand), out, |values, out| narrow(*processor, *to, values, out))
                 }
                 Operation::Select(condition, then, otherwise) => {
-                    select(value(*condition), value(*then), value(*otherwise), out);
+                    select(*processor, value(*condition), value(*then), value(*otherwise), out);
                     Place::Register
                 }
                 Operation::Store(stored, access) => {
@@ -323,6 +384,7 @@ impl Registers {
                     Place::One(0.0)
                 }
             };
+            registers[program.registers[slot]] = own;
         }
     }
 }
@@ -397,7 +459,7 @@ fn read<'m>(processor: Processor, access: &Access, chunk: &Chunk, memory: &'m Me
         let (one, rest) = out.split_at_mut(if step == 0 { 1 } else { columns });
         if is_single {
             memory.load_singles(access.space, first, step * size, one);
-        } else if is_integer(access.element) {
+        } else if is_word_integer(access.element) {
             let words = bytemuck::cast_slice_mut(one);
             load_words(processor, memory, access.space, access.element, first, step * size, words);
         } else {
@@ -435,7 +497,9 @@ fn unary_of_many<I, Avx512>(processor, op: UnaryOp, values: &[f32], out: &mut [f
         UnaryOp::Tanh => map(values, out, hyperbolic_tangent::<I>),
         UnaryOp::Erf => map(values, out, error_function::<I>),
         UnaryOp::Sin | UnaryOp::Cos | UnaryOp::Atan => map(values, out, single_function(op)),
-        UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::RoundEven => map(values, out, single_function(op)),
+        UnaryOp::Floor => map(values, out, f32::floor),
+        UnaryOp::Ceil => map(values, out, f32::ceil),
+        UnaryOp::RoundEven => map(values, out, f32::round_ties_even),
     }
 }
 }
@@ -512,12 +576,26 @@ fn apply(left: Value, right: Value, out: &mut [f32], function: impl Fn(f32, f32)
     }
 }
 
-fn select(condition: Value, then: Value, otherwise: Value, out: &mut [f32]) {
-    let at = |value: Value, lane: usize| match value {
-        Value::One(value) => value,
-        Value::Many(values) => values[lane],
+vectorised! {
+fn select<I, Avx512>(processor, condition: Value, then: Value, otherwise: Value, out: &mut [f32]) {
+    let Value::Many(condition) = condition else {
+        let Value::One(holds) = condition else { return };
+        return apply(if holds != 0.0 { then } else { otherwise }, Value::One(0.0), out, |chosen, _| chosen);
     };
-    for (lane, out) in out.iter_mut().enumerate() {
-        *out = if at(condition, lane) != 0.0 { at(then, lane) } else { at(otherwise, lane) };
+    let chosen = |holds: f32, then: f32, otherwise: f32| if holds != 0.0 { then } else { otherwise };
+    let count = out.len();
+    let condition = &condition[..count];
+    match (then, otherwise) {
+        (Value::Many(then), Value::Many(otherwise)) => {
+            let (then, otherwise) = (&then[..count], &otherwise[..count]);
+            for at in 0..count {
+                out[at] = chosen(condition[at], then[at], otherwise[at]);
+            }
+        }
+        (then, Value::One(otherwise)) => apply(Value::Many(condition), then, out, |holds, then| chosen(holds, then, otherwise)),
+        (Value::One(then), otherwise) => {
+            apply(Value::Many(condition), otherwise, out, |holds, otherwise| chosen(holds, then, otherwise));
+        }
     }
+}
 }

@@ -7,6 +7,7 @@ use warpweave_graph::arithmetic::{highest, lowest};
 use warpweave_graph::expr::BinaryOp;
 
 use super::slices::Value;
+use crate::host::vector::mathematics::truncated_between;
 use crate::host::vector::processor::{Processor, vectorised};
 
 /// An integer as it is held.
@@ -99,12 +100,13 @@ pub(super) fn to_singles<I, Avx512>(processor, values: &[f32], out: &mut [f32]) 
 
 /// Singles as integers of a type: truncated, and saturated as [`truncate`](warpweave_graph::arithmetic::truncate) does.
 pub(super) fn to_integers(processor: Processor, to: ElementType, values: &[f32], out: &mut [f32]) {
+    if to != ElementType::I32 && !to.is_storage() {
+        return truncate_between(processor, lowest(to) as f32, highest(to) as f32, values, out);
+    }
     truncate_many(processor, values, out);
     // A type that is only stored takes the low bits of an integer of 32.
     if to.is_storage() {
         narrow_in_place(processor, to, out);
-    } else if to != ElementType::I32 {
-        clamp(processor, lowest(to) as i32, highest(to) as i32, out);
     }
 }
 
@@ -115,8 +117,9 @@ fn truncate_many<I, Avx512>(processor, values: &[f32], out: &mut [f32]) {
 }
 
 vectorised! {
-fn clamp<I, Avx512>(processor, lowest: i32, highest: i32, out: &mut [f32]) {
-    out.iter_mut().for_each(|value| *value = f32::from_bits(integer(*value).clamp(lowest, highest) as u32));
+fn truncate_between<I, Avx512>(processor, least: f32, most: f32, values: &[f32], out: &mut [f32]) {
+    let truncated = |value: f32| f32::from_bits(truncated_between(value, least, most) as u32);
+    out.iter_mut().zip(values).for_each(|(out, value)| *out = truncated(*value));
 }
 }
 

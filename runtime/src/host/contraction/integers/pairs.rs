@@ -1,33 +1,106 @@
 //! Panels of pairs: two steps of integers side by side in one element of 32 bits.
 
 use super::super::pack::Panels;
+use crate::host::vector::processor::{Processor, vectorised};
 
-/// Makes panels of pairs of the packed panels of `elements` elements and `steps` steps, whose values are the bits of integers of 32 bits,
-/// and appends them. `false`, with nothing that means anything appended, if an integer is not between −32767 and 32767. An odd step is
-/// paired with zeros.
+/// Writes panels of pairs of the packed panels of `elements` elements and `steps` steps, whose values are the bits of integers of 32 bits.
+/// `false`, with nothing that means anything written, if an integer is not between −32767 and 32767. An odd step is paired with zeros.
 pub(in crate::host::contraction) fn pair(
     words: &[f32],
     panels: Panels,
     (elements, steps): (usize, usize),
-    pairs: &mut Vec<f32>,
+    pairs: &mut [f32],
 ) -> bool {
     let mut beyond = 0u32;
-    let (all, mut done) = (panels.singles(elements), 0);
+    let (all, mut done, mut written) = (panels.singles(elements), 0, 0);
     for first in (0..all).step_by(panels.width()) {
         let width = panels.width_at(first, all);
         let panel = &words[done..][..width * steps];
         done += panel.len();
         for both in panel.chunks(2 * width) {
             let (low, high) = both.split_at(width);
+            let out = &mut pairs[written..][..width];
             if high.is_empty() {
-                pairs.extend(low.iter().map(|low| paired(low.to_bits(), 0, &mut beyond)));
+                let low = out.iter_mut().zip(low);
+                low.for_each(|(out, low)| *out = paired(low.to_bits(), 0, &mut beyond));
             } else {
-                let both = low.iter().zip(high);
-                pairs.extend(both.map(|(low, high)| paired(low.to_bits(), high.to_bits(), &mut beyond)));
+                let both = out.iter_mut().zip(low.iter().zip(high));
+                both.for_each(|(out, (low, high))| *out = paired(low.to_bits(), high.to_bits(), &mut beyond));
             }
+            written += width;
         }
     }
     beyond == 0
+}
+
+/// How integers of 8 bits are stored.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::host::contraction) struct Bytes {
+    pub(in crate::host::contraction) is_signed: bool,
+    /// What is subtracted from each.
+    pub(in crate::host::contraction) zero: i16,
+}
+
+impl Bytes {
+    /// Writes panels of pairs, as [`pair`] does, of the packed panels of bytes. With a zero point between −2¹⁴ and 2¹⁴ all integers fit.
+    pub(in crate::host::contraction) fn pair(
+        self,
+        bytes: &[u8],
+        panels: Panels,
+        (elements, steps): (usize, usize),
+        pairs: &mut [f32],
+    ) {
+        let (processor, all, mut done, mut written) = (Processor::detect(), panels.singles(elements), 0, 0);
+        for first in (0..all).step_by(panels.width()) {
+            let width = panels.width_at(first, all);
+            let panel = &bytes[done..][..width * steps];
+            let out = &mut pairs[written..][..width * steps.div_ceil(2)];
+            pair_panel(processor, panel, width, self, out);
+            (done, written) = (done + panel.len(), written + out.len());
+        }
+    }
+}
+
+vectorised! {
+fn pair_panel<I, Avx512>(processor, panel: &[u8], width: usize, bytes: Bytes, out: &mut [f32]) {
+    match (width, bytes.is_signed) {
+        (32, false) => pair_rows::<32>(panel, 32, |byte| i32::from(byte), bytes.zero, out),
+        (16, false) => pair_rows::<16>(panel, 16, |byte| i32::from(byte), bytes.zero, out),
+        (12, false) => pair_rows::<12>(panel, 12, |byte| i32::from(byte), bytes.zero, out),
+        (_, false) => pair_rows::<0>(panel, width, |byte| i32::from(byte), bytes.zero, out),
+        (_, true) => pair_rows::<0>(panel, width, |byte| i32::from(byte as i8), bytes.zero, out),
+    }
+}
+}
+
+/// Pairs both rows of every two of a panel of rows of `width`, which is `WIDTH` unless that is 0. Loops over numbers: iterators need not
+/// be inlined, and then have not the features of the caller.
+#[inline(always)]
+fn pair_rows<const WIDTH: usize>(panel: &[u8], width: usize, widen: impl Fn(u8) -> i32, zero: i16, out: &mut [f32]) {
+    let width = if WIDTH == 0 { width } else { WIDTH };
+    let zero = i32::from(zero);
+    let less = |byte: u8| (widen(byte) - zero) as u32;
+    let rows = panel.len() / width;
+    let mut row = 0;
+    while row < rows {
+        let out = &mut out[row / 2 * width..][..width];
+        let low = &panel[row * width..][..width];
+        if row + 1 < rows {
+            let high = &panel[(row + 1) * width..][..width];
+            let mut at = 0;
+            while at < width {
+                out[at] = f32::from_bits(less(low[at]) & 0xffff | less(high[at]) << 16);
+                at += 1;
+            }
+        } else {
+            let mut at = 0;
+            while at < width {
+                out[at] = f32::from_bits(less(low[at]) & 0xffff);
+                at += 1;
+            }
+        }
+        row += 2;
+    }
 }
 
 /// Both integers in an element; leaves bits in `beyond` if one is too large.
@@ -51,7 +124,7 @@ mod tests {
     }
 
     fn found(values: &[i32], panels: Panels, size: (usize, usize)) -> Option<Vec<(i16, i16)>> {
-        let mut pairs = Vec::new();
+        let mut pairs = vec![f32::NAN; panels.singles(size.0) * size.1.div_ceil(2)];
         let fits = pair(&bits(values), panels, size, &mut pairs);
         let both = |pair: f32| (pair.to_bits() as i16, (pair.to_bits() >> 16) as i16);
         fits.then(|| pairs.into_iter().map(both).collect())
@@ -65,6 +138,26 @@ mod tests {
         assert_eq!(found(&values, Panels::Exact(2), (3, 3)), Some(expected));
         let expected = vec![(1, 3), (-2, -4), (5, 0), (-6, 0)];
         assert_eq!(found(&values[..6], Panels::Padded(2), (1, 3)), Some(expected));
+    }
+
+    #[test]
+    fn bytes_are_paired_as_the_integers_that_they_are() {
+        for (panels, elements) in [(Panels::Padded(32), 40), (Panels::Padded(16), 16), (Panels::Exact(12), 29)] {
+            for (steps, zero, is_signed) in
+                [(1, 0, false), (4, 128, false), (5, 255, false), (6, -128, true), (3, 7, true)]
+            {
+                let count = panels.singles(elements) * steps;
+                let bytes: Vec<u8> = (0..count).map(|at| (at * 37 + at / 5) as u8).collect();
+                let widened = |byte: u8| if is_signed { i32::from(byte as i8) } else { i32::from(byte) };
+                let integers: Vec<i32> = bytes.iter().map(|byte| widened(*byte) - i32::from(zero)).collect();
+                let pairs = vec![f32::NAN; panels.singles(elements) * steps.div_ceil(2)];
+                let [mut expected, mut found] = [pairs.clone(), pairs];
+                assert!(pair(&bits(&integers), panels, (elements, steps), &mut expected));
+                Bytes { is_signed, zero }.pair(&bytes, panels, (elements, steps), &mut found);
+                let as_bits = |pairs: &[f32]| pairs.iter().map(|pair| pair.to_bits()).collect::<Vec<_>>();
+                assert_eq!(as_bits(&found), as_bits(&expected), "{panels:?}, {steps} steps, zero point {zero}");
+            }
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use warpweave_graph::expr::{BinaryOp, UnaryOp};
 
 use super::halves;
 use super::mathematics::{
-    bfloat_of_single, error_function, exponential, hyperbolic_tangent, logarithm, single_of_bfloat,
+    bfloat_of_single, error_function, exponential, hyperbolic_tangent, logarithm, single_of_bfloat, truncated_between,
 };
 use super::processor::vectorised;
 use crate::host::simd::{maximum, minimum};
@@ -257,6 +257,10 @@ fn convert<I>(processor, types: [ElementType; 2], of: Slot, to: Slot, count: usi
         (Kind::Single, Kind::Word) => match into {
             ElementType::Bool => map(frame, of, to, count, |x: f32| i32::from(x != 0.0)),
             ElementType::I32 => map(frame, of, to, count, |x: f32| x as i32),
+            ElementType::U8 | ElementType::I8 | ElementType::U16 | ElementType::I16 if !into.is_storage() => {
+                let (least, most) = (arithmetic::lowest(into) as f32, arithmetic::highest(into) as f32);
+                map(frame, of, to, count, |x: f32| truncated_between(x, least, most));
+            }
             _ => map(frame, of, to, count, |x: f32| arithmetic::truncate(into, x.into()) as i32),
         },
         (Kind::Single, Kind::Long) => map(frame, of, to, count, |x: f32| arithmetic::truncate(into, x.into())),
@@ -269,7 +273,14 @@ fn convert<I>(processor, types: [ElementType; 2], of: Slot, to: Slot, count: usi
             map(frame, of, to, count, |x: i32| arithmetic::round(into, f64::from(x)) as f32);
         }
         (Kind::Word, Kind::Double) => map(frame, of, to, count, |x: i32| f64::from(x)),
-        (Kind::Word, Kind::Word) => map(frame, of, to, count, |x: i32| arithmetic::wrap(into, x.into()) as i32),
+        (Kind::Word, Kind::Word) => match into {
+            ElementType::I32 => map(frame, of, to, count, |x: i32| x),
+            ElementType::U8 => map(frame, of, to, count, |x: i32| i32::from(x as u8)),
+            ElementType::I8 => map(frame, of, to, count, |x: i32| i32::from(x as i8)),
+            ElementType::U16 => map(frame, of, to, count, |x: i32| i32::from(x as u16)),
+            ElementType::I16 => map(frame, of, to, count, |x: i32| i32::from(x as i16)),
+            _ => map(frame, of, to, count, |x: i32| arithmetic::wrap(into, x.into()) as i32),
+        },
         (Kind::Word, Kind::Long) => map(frame, of, to, count, |x: i32| arithmetic::wrap(into, x.into())),
         (Kind::Long, Kind::Word) if into == ElementType::I32 => map(frame, of, to, count, |x: i64| x as i32),
         (Kind::Long, Kind::Single) if into == ElementType::F32 => match from {

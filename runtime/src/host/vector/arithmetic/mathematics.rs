@@ -26,6 +26,16 @@ const ROUNDING: f32 = 12_582_912.0;
 /// ln 2, its upper bits and what they leave.
 const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
 
+/// The integer part of a single, or the nearer of these bounds, whose magnitudes are below 2²²; 0 of what is no number. Unlike a cast it
+/// becomes vector instructions.
+#[inline(always)]
+pub(crate) fn truncated_between(x: f32, least: f32, most: f32) -> i32 {
+    let x = if x.is_nan() { 0.0 } else { x };
+    let x = if x < least { least } else { x };
+    let x = if x > most { most } else { x };
+    (x.trunc() + ROUNDING).to_bits() as i32 - ROUNDING.to_bits() as i32
+}
+
 /// 2ⁿ of an integer from −126 to 127.
 #[inline(always)]
 fn power_of_two(n: i32) -> f32 {

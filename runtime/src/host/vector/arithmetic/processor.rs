@@ -1,5 +1,8 @@
 //! What the processor at hand can do, and functions compiled for each answer.
 
+#[cfg(target_arch = "x86_64")]
+use crate::host::vector_limit::VectorLimit;
+
 /// What a loop is compiled for.
 pub(crate) trait Instructions {
     /// Whether a product and a sum are one instruction with one rounding.
@@ -39,12 +42,15 @@ pub(crate) struct Processor {
 }
 
 impl Processor {
-    /// Asks the processor.
+    /// Asks the processor for what it may use.
     pub(crate) fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
-        let has_avx2 = std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma");
+        let has_avx2 = VectorLimit::get() >= VectorLimit::Avx2
+            && std::arch::is_x86_feature_detected!("avx2")
+            && std::arch::is_x86_feature_detected!("fma");
         #[cfg(target_arch = "x86_64")]
-        let has_avx512 = has_avx2 && std::arch::is_x86_feature_detected!("avx512f");
+        let has_avx512 =
+            has_avx2 && VectorLimit::get() >= VectorLimit::Avx512 && std::arch::is_x86_feature_detected!("avx512f");
         #[cfg(not(target_arch = "x86_64"))]
         let (has_avx2, has_avx512) = (false, false);
         Self { has_avx2, has_avx512 }
