@@ -4,10 +4,10 @@ Each model is exported, or read where a file is named, and compiled for the host
 and of ONNX Runtime take turns; each round repeats runs in one process after a warm-up. Printed are the ratios of the shortest times
 and of the medians, and the peak memory of both processes. Before a round the script waits until the machine is idle, up to --patience
 seconds, and marks what was measured beside other work. --write writes the tables of docs/results/host.md. A model may be followed by
-`,reduced`, which is its reduced form on one thread, and by `,batch=N`. With two threads or more, some models are timed on one thread
-as well, which shows how they scale.
+`,reduced`, which is its reduced form on one thread, by `,batch=N`, and by `,qdq`, `,qoperator` or `,dynamic`, which is how
+scripts/quantise_model.py quantises it. With two threads or more, some models are timed on one thread as well, which shows how they scale.
 
-    PYTHONPATH=.onnxruntime python3 scripts/compare_host.py [MODEL[,reduced][,batch=N]|FILE.onnx ...] [--threads 2] [--write docs/results/host.md]
+    PYTHONPATH=.onnxruntime python3 scripts/compare_host.py [MODEL[,reduced][,batch=N][,qdq]|FILE.onnx ...] [--threads 2] [--write docs/results/host.md]
 """
 
 import argparse
@@ -24,7 +24,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODELS = ["resnet50", "vgg16", "bert_base_128", "gpt2", "vit_b_16", "mobilenet_v2", "densenet121", "inception_v3", "nasnet",
           "lstm_tc", "dlrm", "seq2seq", "deepspeech2", "resnet50,batch=16", "alexnet,reduced", "vgg16,reduced", "resnet50,reduced",
-          "densenet121,reduced", "mobilenet_v2,reduced", "nasnet,reduced", "attention_rnn"]
+          "densenet121,reduced", "mobilenet_v2,reduced", "nasnet,reduced", "attention_rnn", "resnet50,qdq", "mobilenet_v2,qoperator",
+          "bert_base_128,dynamic", "lstm_tc,dynamic"]
+QUANTISED = ("qdq", "qoperator", "dynamic")
 # Models that are timed on one thread as well.
 SCALED = ["resnet50", "bert_base_128"]
 # Runnable tasks beyond this many, besides this script, are other work.
@@ -112,19 +114,21 @@ class Case:
 
     def __init__(self, text, threads):
         self.name, *options = text.split(",")
-        self.is_reduced, self.batch = False, 1
+        self.is_reduced, self.batch, self.quantised = False, 1, None
         for option in options:
             if option == "reduced":
                 self.is_reduced = True
+            elif option in QUANTISED:
+                self.quantised = option
             elif option.startswith("batch="):
                 self.batch = int(option.removeprefix("batch="))
             else:
-                raise SystemExit(f"`{text}`: `{option}` is neither `reduced` nor `batch=N`")
+                raise SystemExit(f"`{text}`: `{option}` is none of `reduced`, `batch=N`, {', '.join(QUANTISED)}")
         self.threads = 1 if self.is_reduced else threads
 
     def label(self, threads):
         parts = [pathlib.Path(self.name).stem]
-        parts += ["reduced"] * self.is_reduced + [f"batch {self.batch}"] * (self.batch != 1)
+        parts += ["reduced"] * self.is_reduced + [self.quantised] * (self.quantised is not None) + [f"batch {self.batch}"] * (self.batch != 1)
         parts += [f"{self.threads} thread"] * (self.threads != threads)
         return ", ".join(parts)
 
@@ -137,6 +141,10 @@ def prepare(arguments, case, scratch):
         export = [arguments.warpweave, "models", "export", case.name, "-o", model, "--batch", str(case.batch)]
         export += ["--reduced"] * case.is_reduced
         subprocess.run([str(part) for part in export], check=True, capture_output=True)
+    if case.quantised:
+        source, model = model, scratch / "quantised.onnx"
+        quantise = [sys.executable, ROOT / "scripts/quantise_model.py", case.quantised, source, model]
+        subprocess.run([str(part) for part in quantise], check=True, capture_output=True)
     bundle, arrays = scratch / "model.weave", scratch / "arrays.npz"
     start = time.monotonic()
     compiling = [arguments.warpweave, "compile", model, "-o", bundle, "--target", "host"]
@@ -170,7 +178,7 @@ def compare(arguments, case, scratch):
     found = rounds(arguments, prepared, case.threads)
     found["compile"] = seconds
     found["size"] = bundle.stat().st_size / sum(part.stat().st_size for part in model.parent.glob(model.name + "*"))
-    if case.name in SCALED and case.batch == 1 and not case.is_reduced and case.threads > 1:
+    if case.name in SCALED and case.batch == 1 and not case.is_reduced and not case.quantised and case.threads > 1:
         found["single"] = rounds(arguments, prepared, 1)
     return found
 

@@ -27,3 +27,20 @@ def convolution(chooser, name):
     zeros = [chooser.integers(numpy.uint8, []), chooser.integers(numpy.uint8, [])]
     return Case(name, [image, weights, *zeros], kernel_shape=[size, size], pads=[size // 2] * 4, strides=[chooser.choice([1, 2])] * 2,
                 group=groups)
+
+
+SATURATES = "ONNX Runtime adds two products in 16 bits on some processors"
+
+
+@operator("MatMulIntegerOfBytes")
+def product_of_bytes(chooser, name):
+    """Bytes with a sign and without one on either side, extremes among them, and zero points that are constants or not."""
+    elements = [chooser.choice([numpy.uint8, numpy.int8]) for _ in range(2)]
+    rows, length, columns = chooser.extent(33), chooser.choice([1, 2, 3, 4, 5, 63, 129, 1030, 4096]), chooser.extent(33)
+    factors = [chooser.integers(element, shape) for element, shape in zip(elements, ([rows, length], [length, columns]))]
+    if chooser.chance(0.3):
+        factors = [numpy.full_like(factor, chooser.choice([numpy.iinfo(factor.dtype).min, numpy.iinfo(factor.dtype).max]))
+                   for factor in factors]
+    middle = {numpy.uint8: [0, 128, 255], numpy.int8: [0, -128, 127]}
+    zeros = [numpy.array(chooser.choice(middle[element]), element) for element in elements]
+    return Case("MatMulInteger", [*factors, *zeros], free=chooser.between(1, 4), by_reference=SATURATES)

@@ -4,7 +4,7 @@ use crate::template::candidates::{candidates, thread_candidates};
 use crate::template::contraction::host_tiles::host_tiles;
 use crate::template::pricing;
 use std::sync::Arc;
-use warpweave_graph::expr::{AxisId, BinaryOp, Index, Read, Reducer, Scalar, TensorExpr};
+use warpweave_graph::expr::{AxisId, AxisKind, BinaryOp, Index, Read, Reducer, Scalar, TensorExpr};
 use warpweave_graph::program::TensorProgram;
 
 use crate::cost::counts::evaluation::element_of_output;
@@ -72,9 +72,8 @@ pub(crate) fn evaluated_in_boxes(kernel: &Kernel, arch: &CpuArch) -> f64 {
     let body = kernel.body();
     let Some(boxes) = kernel.boxes() else { return f64::INFINITY };
     let staged = body.staged.iter().zip(boxes).map(|(stage, staged)| {
-        let reduced = stage.expr.reduced().map(|axis| stage.expr.axes[axis].extent);
-        let points: usize = extents(staged).into_iter().chain(reduced).product();
-        points as f64 * operations(&stage.expr) * share(&stage.expr, false)
+        let points: usize = extents(staged).into_iter().product();
+        points as f64 * operations(&stage.expr, share(&stage.expr, false))
     });
     let operations = evaluations(kernel) + staged.sum::<f64>();
     let elements = |staged: &StagedBox| extents(staged).into_iter().product::<usize>();
@@ -90,11 +89,11 @@ fn evaluations(kernel: &Kernel) -> f64 {
     let points: f64 = kernel.tile().iter().map(|&extent| extent as f64).product();
     let is_one_by_one = (0..body.stages.len()).any(|stage| !body.extra_axes(stage).is_empty());
     let stages = body.stages.iter().enumerate().map(|(at, stage)| {
-        let own = stage.expr.axes.values().skip(body.tile_rank).map(|axis| axis.extent as f64);
+        let own = stage.expr.axes.values().skip(body.tile_rank).filter(|axis| axis.kind == AxisKind::Parallel);
         let lies_apart = lies_apart(body, at);
         let share = share(&stage.expr, lies_apart);
         let share = if is_one_by_one && lies_apart { share.max(APART_SHARE) } else { share };
-        points * own.product::<f64>() * operations(&stage.expr) * share
+        points * own.map(|axis| axis.extent as f64).product::<f64>() * operations(&stage.expr, share)
     });
     stages.sum()
 }
@@ -137,7 +136,10 @@ fn adds_products(scalar: &Scalar) -> bool {
     }
 }
 
-/// Scalar operations a point.
-pub(crate) fn operations(expr: &TensorExpr) -> f64 {
-    (expr.body.operations() + expr.reads.len()) as f64
+/// Scalar operations a point of the parallel axes: those of the body at each value that is reduced, each of which takes `share` of one
+/// on values side by side, and those of what follows once.
+pub(crate) fn operations(expr: &TensorExpr, share: f64) -> f64 {
+    let of = |scalar: &Scalar| (scalar.operations() + expr.reads_of(scalar).len()) as f64;
+    let reduced: usize = expr.reduced().map(|axis| expr.axes[axis].extent).product();
+    reduced as f64 * of(&expr.body) * share + expr.epilogue.as_ref().map_or(0.0, of)
 }

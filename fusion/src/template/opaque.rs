@@ -41,7 +41,7 @@ impl Pricing for Opaque {
 
     fn host_microseconds(&self, kernel: &Kernel, processor: Processor<'_>) -> f64 {
         let Some(work) = row_work(kernel.body()) else { return f64::INFINITY };
-        let operations = work.evaluations * operations(&kernel.body().stages[0].expr) + work.sequential;
+        let operations = work.evaluations * operations(&kernel.body().stages[0].expr, 1.0) + work.sequential;
         let arch = processor.arch;
         arch.task_microseconds.value + operations / arch.operations_per_microsecond.value
     }

@@ -110,6 +110,9 @@ pub enum SessionError {
     /// The GPU refuses or fails.
     #[error(transparent)]
     Cuda(#[from] crate::cuda::CudaError),
+    /// `WARPWEAVE_CPU` names no vector extensions.
+    #[error(transparent)]
+    Extensions(HostError),
     /// The host back end refuses or fails.
     #[error("the host back end failed: {0}; report this as an error of warpweave")]
     Host(HostError),
@@ -145,6 +148,7 @@ impl From<HostError> for SessionError {
         match error {
             HostError::Memory(error) => Self::Memory(error),
             HostError::Bound(error) => Self::Bound(error),
+            error @ HostError::Extensions(_) => Self::Extensions(error),
             other => Self::Host(other),
         }
     }
@@ -156,7 +160,7 @@ impl SessionError {
         match self {
             Self::InputCount { .. } | Self::InputType { .. } | Self::Bound(_) => "input",
             Self::StateCount { .. } | Self::StateType { .. } => "input",
-            Self::UnknownDevice(_) | Self::Host(HostError::Extensions(_)) => "argument",
+            Self::UnknownDevice(_) | Self::Extensions(_) => "argument",
             Self::Faulted { .. } => "faulted",
             Self::Forked { .. } => "forked",
             Self::Unavailable { .. } => "device",
@@ -190,8 +194,8 @@ impl SessionError {
             Self::InputCount { .. } | Self::InputType { .. } | Self::Bound(_) | Self::Forked { .. } => {
                 FailureKind::Usage
             }
-            Self::StateCount { .. } | Self::StateType { .. } | Self::UnknownDevice(_) => FailureKind::Usage,
-            Self::Host(HostError::Extensions(_)) => FailureKind::Usage,
+            Self::StateCount { .. } | Self::StateType { .. } => FailureKind::Usage,
+            Self::UnknownDevice(_) | Self::Extensions(_) => FailureKind::Usage,
             Self::Faulted { .. } => FailureKind::DeviceFault,
             Self::Bundle(error) => error.kind(),
             Self::Unavailable { .. } | Self::Memory(_) => FailureKind::Environment,

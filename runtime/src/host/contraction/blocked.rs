@@ -16,11 +16,11 @@ use warpweave_plan::template::contraction::{AxisClass, Contraction};
 use super::access::{Access, positions};
 use super::constant::{ConstantPanels, Key, OwnPanels, PackedConstants};
 use super::epilogue::{Epilogue, Sums, Walk};
-use super::kernel::Kernels;
+use super::kernel::{Kernels, SignedFactor};
 use super::pack::{Panels, pack};
 use super::placement::{Placed, Placement, Tiled};
 use super::runs::{Runs, Steps};
-use super::side::{Place, Side, Unpaired};
+use super::side::{Format, Place, Side, Unjoined};
 use crate::host::memory::{HostSpace, Memory};
 use crate::host::stage::HostStage;
 use crate::host::vector::{Shared, StageReads};
@@ -57,8 +57,8 @@ pub(in crate::host) struct Blocked {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Factors {
     Singles,
-    /// Integers, two steps in an element.
-    Pairs,
+    /// Integers, several steps in an element.
+    Integers,
 }
 
 /// A tile, and what is multiplied of it.
@@ -88,7 +88,10 @@ pub(super) struct Scratch {
     /// What the panels of rows are those of, if all blocks are kept.
     pub(super) kept: Kept,
     pub(super) columns: Vec<f32>,
-    pub(super) unpaired: Unpaired,
+    pub(super) unjoined: Unjoined,
+    /// Sums of the bytes of rows, and of columns.
+    pub(super) row_sums: Vec<i32>,
+    pub(super) column_sums: Vec<i32>,
     pub(super) sums: Vec<f32>,
     pub(super) walk: Walk,
 }
@@ -132,7 +135,7 @@ impl Blocked {
     ) -> Option<Self> {
         let factors = match contraction.element {
             ElementType::F32 => Factors::Singles,
-            ElementType::I32 => Factors::Pairs,
+            ElementType::I32 => Factors::Integers,
             _ => return None,
         };
         let (body, stage) = (operator.kernel.body(), &stages[0]);
@@ -145,11 +148,11 @@ impl Blocked {
         }
         let kernels = match factors {
             Factors::Singles => Kernels::native(),
-            Factors::Pairs => Kernels::native_of_pairs(),
+            Factors::Integers => Kernels::native_of_pairs(),
         };
         let side = |class: AxisClass, panels: Panels| {
             let factor = contraction.factor(class);
-            let (stored, zero) = if factors == Factors::Pairs { zero_point(factor) } else { (factor, None) };
+            let (stored, zero) = if factors == Factors::Integers { zero_point(factor) } else { (factor, None) };
             let access = Access::new(stage, stored)?;
             let zero = match zero {
                 Some(zero) => {
@@ -162,10 +165,13 @@ impl Blocked {
             let is_stored = |access: &Access| access.space == HostSpace::Plan(BufferSpace::Weights);
             let is_constant = is_stored(&access) && zero.as_ref().is_none_or(is_stored);
             let constant = stored_read(&stage.expr, stored).filter(|_| is_constant);
-            Some(Side { axes: of_class(class), access, zero, panels, constant })
+            let format = if factors == Factors::Singles { Format::Single } else { Format::Pair };
+            Some(Side { axes: of_class(class), access, zero, panels, format, constant })
         };
-        let rows = side(classes[0], Panels::Exact(kernels.rows))?;
-        let columns = side(classes[1], Panels::Padded(kernels.columns))?;
+        let mut rows = side(classes[0], Panels::Exact(kernels.rows))?;
+        let mut columns = side(classes[1], Panels::Padded(kernels.columns))?;
+        let joined = (factors == Factors::Integers).then(|| join_bytes(&mut rows, &mut columns)).flatten();
+        let kernels = joined.unwrap_or(kernels);
         let reduced = positions(contraction.axes(AxisClass::Reduction)).into_iter().map(|axis| (axis, extent(axis)));
         let accesses: Vec<&Access> = [&rows, &columns].into_iter().flat_map(Side::accesses).collect();
         let steps = Steps::new(&reduced.collect::<Vec<_>>(), &accesses);
@@ -173,7 +179,7 @@ impl Blocked {
         let tiled = Tiled { stage, shared, rows: &rows, columns: &columns, column_factor };
         let Placed { placement, steps, block } = match factors {
             Factors::Singles => tiled.place(steps, kernels),
-            Factors::Pairs => Placed::of_pairs(steps),
+            Factors::Integers => Placed::of_integers(steps),
         };
         let (batch, epilogue) = (of_class(AxisClass::Batch), Epilogue::new(stages, contraction.element));
         let has_blocks = most(shared, &rows.axes) >= FEWEST_ROWS && most(shared, &columns.axes) >= FEWEST_COLUMNS;
@@ -236,36 +242,36 @@ impl Blocked {
         memory: &Memory,
         packed: &mut PackedConstants,
     ) -> Option<Arc<ConstantPanels>> {
-        let Side { axes, access, zero, panels, constant: _ } = side;
+        let Side { axes, access, zero, panels, format, constant: _ } = side;
         let accesses: Vec<&Access> = side.accesses().collect();
         let places =
             ConstantPanels::places(operator, axes, &self.batch, &accesses).filter(|_| side.constant.is_some())?;
         let (byte, axes, steps) = (access.byte(0, memory), axes.clone(), self.steps.clone());
         let zero = zero.as_ref().map(|zero| (zero.byte(0, memory), zero.at_first_base()));
         let access_key = access.at_first_base();
-        let key = Key { byte, access: access_key, zero, axes, places, panels: *panels, steps, block: self.block };
-        let (mut runs, mut point, mut unpaired) = (Runs::default(), vec![0; self.axes], Unpaired::default());
+        let (panels, format) = (*panels, *format);
+        let key = Key { byte, access: access_key, zero, axes, places, panels, format, steps, block: self.block };
+        let (mut runs, mut point, mut unjoined) = (Runs::default(), vec![0; self.axes], Unjoined::default());
         packed.get(key, |tile, values| {
             tile.iter().zip(&mut point).for_each(|(range, point)| *point = range.minimum);
             runs.find(access, &side.axes, tile, &mut point);
-            let (elements, singles) = (runs.elements, panels.singles(runs.elements));
+            let elements = runs.elements;
             let mut place = Place { point: &mut point, runs: &mut runs, tile, memory };
-            self.blocks().all(|block| {
+            let has_sums = matches!(side.format, Format::Quad { .. });
+            let mut sums = vec![0; if has_sums { elements } else { 0 }];
+            let fits = self.blocks().all(|block| {
                 let first = values.len();
-                match self.factors {
-                    Factors::Singles => {
-                        values.resize(first + singles * block.len(), 0.0);
-                        let steps = (&self.steps, block);
-                        pack(access, place.runs, steps, *panels, memory, &mut values[first..]);
-                        true
-                    }
-                    Factors::Pairs => {
-                        values.resize(first + singles * block.len().div_ceil(2), 0.0);
-                        let out = (&mut unpaired, &mut values[first..]);
-                        side.pack_pairs((&self.steps, &block), elements, &mut place, out)
-                    }
+                values.resize(first + side.length(elements, block.len()), 0.0);
+                let out = &mut values[first..];
+                if self.factors == Factors::Singles {
+                    pack(access, place.runs, (&self.steps, block), panels, memory, out);
+                    return true;
                 }
-            })
+                let sums = Some(&mut sums[..]).filter(|_| has_sums);
+                side.pack_integers((&self.steps, &block), elements, &mut place, (&mut unjoined, out), sums)
+            });
+            values.extend_from_slice(bytemuck::cast_slice(&sums));
+            fits
         })
     }
 
@@ -299,6 +305,25 @@ impl Blocked {
         self.epilogue.run(stages, tile, memory, &sums, walk);
         true
     }
+}
+
+/// Makes elements of both sides quads, and gives the kernels that multiply them, if both are bytes and the processor has such.
+fn join_bytes(rows: &mut Side, columns: &mut Side) -> Option<&'static Kernels> {
+    if !rows.is_of_bytes() || !columns.is_of_bytes() {
+        return None;
+    }
+    let [of_rows, of_columns] = [&*rows, &*columns].map(|side| side.access.element);
+    let signed = match (of_rows, of_columns) {
+        (ElementType::I8, ElementType::U8) => SignedFactor::Rows,
+        (ElementType::U8, ElementType::I8) => SignedFactor::Columns,
+        // Constants have a sign: of 128, the zero point of most that are stored without one, it leaves 0, and no sums of the others.
+        _ if rows.constant.is_some() => SignedFactor::Rows,
+        _ => SignedFactor::Columns,
+    };
+    let kernels = Kernels::native_of_quads(signed)?;
+    rows.format = Format::quad(of_rows, signed == SignedFactor::Rows);
+    columns.format = Format::quad(of_columns, signed == SignedFactor::Columns);
+    Some(kernels)
 }
 
 /// Elements of a side that a tile has at most.

@@ -9,6 +9,7 @@ use warpweave_plan::plan::ROperator;
 use super::access::Access;
 use super::pack::Panels;
 use super::runs::Steps;
+use super::side::Format;
 use crate::host::memory::SINGLE_BYTES;
 
 /// The constants that are packed, each once however many operators multiply it.
@@ -30,6 +31,7 @@ pub(super) struct Key {
     pub(super) axes: Vec<usize>,
     pub(super) places: Vec<Place>,
     pub(super) panels: Panels,
+    pub(super) format: Format,
     pub(super) steps: Steps,
     /// Steps of a block.
     pub(super) block: usize,

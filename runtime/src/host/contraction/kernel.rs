@@ -1,5 +1,5 @@
-//! Micro-kernels: products of packed panels, for the vectors that this processor has. Panels are of singles, or of pairs of integers of 16
-//! bits, which are handled as the bits of singles: a step then stands for two.
+//! Micro-kernels: products of packed panels, for the vectors that this processor has. Panels are of singles, or of integers that are handled
+//! as the bits of singles: two of 16 bits, or four of 8, so that a step stands for as many.
 
 use std::sync::OnceLock;
 
@@ -28,6 +28,13 @@ pub(in crate::host) struct PanelProduct<'p> {
     pub(in crate::host) begins: bool,
 }
 
+/// Which of two factors in bytes has a sign.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::host) enum SignedFactor {
+    Rows,
+    Columns,
+}
+
 /// The micro-kernels of an instruction set.
 pub(in crate::host) struct Kernels {
     /// Rows of a full panel.
@@ -52,6 +59,17 @@ impl Kernels {
         KERNELS.get_or_init(|| x86::kernels_of_pairs(VectorLimit::get()).pop().unwrap_or(PORTABLE_OF_PAIRS))
     }
 
+    /// Those of this processor, of four bytes each, those of the rows or those of the columns with a sign; `None` if it has none. Their
+    /// panels are as those of pairs.
+    pub(in crate::host) fn native_of_quads(signed: SignedFactor) -> Option<&'static Self> {
+        static KERNELS: OnceLock<[Option<Kernels>; 2]> = OnceLock::new();
+        let all = KERNELS.get_or_init(|| {
+            [SignedFactor::Rows, SignedFactor::Columns]
+                .map(|signed| x86::kernels_of_quads(VectorLimit::get(), signed).pop())
+        });
+        all[usize::from(signed == SignedFactor::Columns)].as_ref()
+    }
+
     /// Columns of half a panel.
     pub(in crate::host) fn half(&self) -> usize {
         self.columns / 2
@@ -71,12 +89,12 @@ const PORTABLE: Kernels =
 const PORTABLE_OF_PAIRS: Kernels =
     Kernels { rows: 6, columns: 16, lanes: 4, multiply: of_packed_columns::<PortablePairs, 4, 16, 6> };
 
-/// Of columns in panels, as those of pairs always lie.
+/// Of columns in panels, as those of integers always lie.
 #[inline(always)]
 fn of_packed_columns<V: SumVector, const WIDTH: usize, const COLUMNS: usize, const ROWS: usize>(
     product: &mut PanelProduct<'_>,
 ) {
-    let Columns::Packed(packed) = product.columns else { unreachable!("pairs are packed") };
+    let Columns::Packed(packed) = product.columns else { unreachable!("integers are packed") };
     of_any_rows::<V, Steps<'_, COLUMNS>, WIDTH, COLUMNS, ROWS>(product, packed.into());
 }
 
@@ -232,8 +250,11 @@ fn block<
 mod x86 {
     use std::arch::x86_64::{__m256, __m512};
 
-    use super::{Kernels, MOST_ROWS, PanelProduct, of_any_columns, of_packed_columns};
-    use crate::host::simd::{AddedPairs256, AddedPairs512, FusedPairs256, FusedPairs512};
+    use super::{Kernels, MOST_ROWS, PanelProduct, SignedFactor, of_any_columns, of_packed_columns};
+    use crate::host::simd::{
+        AddedPairs256, AddedPairs512, FusedPairs256, FusedPairs512, LoadedSign256, LoadedSign512, SplatSign256,
+        SplatSign512,
+    };
     use crate::host::vector_limit::VectorLimit;
 
     /// The widest that this processor has, up to a limit.
@@ -267,7 +288,25 @@ mod x86 {
         found
     }
 
-    macro_rules! of_pairs {
+    /// All of four bytes each that this processor has, up to a limit, the fastest last.
+    pub(super) fn kernels_of_quads(limit: VectorLimit, signed: SignedFactor) -> Vec<Kernels> {
+        let (narrow, wide): (fn(&mut PanelProduct<'_>), fn(&mut PanelProduct<'_>)) = match signed {
+            SignedFactor::Rows => (splat_sign_256, splat_sign_512),
+            SignedFactor::Columns => (loaded_sign_256, loaded_sign_512),
+        };
+        let mut found = Vec::new();
+        let has_narrow = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("avxvnni");
+        if limit >= VectorLimit::Avx2 && has_narrow {
+            found.push(Kernels { rows: 6, columns: 16, lanes: 8, multiply: narrow });
+        }
+        let has_wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
+        if limit >= VectorLimit::Avx512 && has_wide && is_x86_feature_detected!("avx512vnni") {
+            found.push(Kernels { rows: MOST_ROWS, columns: 32, lanes: 16, multiply: wide });
+        }
+        found
+    }
+
+    macro_rules! of_integers {
         ($name:ident, $features:literal, $pairs:ty, $columns:literal, $rows:expr) => {
             #[expect(unsafe_code, reason = "a function for some processors only")]
             fn $name(product: &mut PanelProduct<'_>) {
@@ -281,10 +320,14 @@ mod x86 {
         };
     }
 
-    of_pairs!(added_256, "avx2", AddedPairs256, 16, 6);
-    of_pairs!(fused_256, "avx2,avxvnni", FusedPairs256, 16, 6);
-    of_pairs!(added_512, "avx512f,avx512bw", AddedPairs512, 32, MOST_ROWS);
-    of_pairs!(fused_512, "avx512f,avx512bw,avx512vnni", FusedPairs512, 32, MOST_ROWS);
+    of_integers!(added_256, "avx2", AddedPairs256, 16, 6);
+    of_integers!(fused_256, "avx2,avxvnni", FusedPairs256, 16, 6);
+    of_integers!(added_512, "avx512f,avx512bw", AddedPairs512, 32, MOST_ROWS);
+    of_integers!(fused_512, "avx512f,avx512bw,avx512vnni", FusedPairs512, 32, MOST_ROWS);
+    of_integers!(splat_sign_256, "avx2,avxvnni", SplatSign256, 16, 6);
+    of_integers!(loaded_sign_256, "avx2,avxvnni", LoadedSign256, 16, 6);
+    of_integers!(splat_sign_512, "avx512f,avx512bw,avx512vnni", SplatSign512, 32, MOST_ROWS);
+    of_integers!(loaded_sign_512, "avx512f,avx512bw,avx512vnni", LoadedSign512, 32, MOST_ROWS);
 
     #[expect(unsafe_code, reason = "a function for some processors only")]
     fn avx512(product: &mut PanelProduct<'_>) {
@@ -316,6 +359,10 @@ mod x86 {
     }
 
     pub(super) fn kernels_of_pairs(_limit: VectorLimit) -> Vec<super::Kernels> {
+        Vec::new()
+    }
+
+    pub(super) fn kernels_of_quads(_limit: VectorLimit, _signed: super::SignedFactor) -> Vec<super::Kernels> {
         Vec::new()
     }
 }
@@ -406,6 +453,53 @@ mod tests {
                         (2 * products.sum::<i64>()) as i32,
                         "{rows} rows, {steps} steps, sum {at}"
                     );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn quads_are_multiplied_as_bytes() {
+        let bytes = [255u8, 128, 127, 0, 1, 129, 200];
+        let byte = |seed: usize, at: usize, number: usize| bytes[(at * 5 + seed * 3 + number + at / 7) % bytes.len()];
+        let quad = |seed: usize, at: usize| {
+            f32::from_bits(u32::from_le_bytes([0, 1, 2, 3].map(|number| byte(seed, at, number))))
+        };
+        let widened = |byte: u8, is_signed: bool| if is_signed { i32::from(byte as i8) } else { i32::from(byte) };
+        for signed in [SignedFactor::Rows, SignedFactor::Columns] {
+            let all = x86::kernels_of_quads(VectorLimit::Avx512, signed);
+            eprintln!("{} of 2 kernels of quads run on this processor, {signed:?}", all.len());
+            for kernels in &all {
+                assert_eq!([kernels.rows, kernels.columns], {
+                    let pairs = x86::kernels_of_pairs(VectorLimit::Avx512);
+                    let same =
+                        pairs.iter().find(|pairs| pairs.lanes == kernels.lanes).expect("there are those of pairs");
+                    [same.rows, same.columns]
+                });
+                let width = kernels.columns;
+                for (rows, steps) in (1..=kernels.rows).flat_map(|rows| [(rows, 1), (rows, 7), (rows, 1024)]) {
+                    let row_panel: Vec<f32> = (0..rows * steps).map(|at| quad(1, at)).collect();
+                    let panels: Vec<f32> = (0..width * steps).map(|at| quad(2, at)).collect();
+                    let mut sums = vec![f32::NAN; rows * width];
+                    let columns = Columns::Packed(Packed { panels: &panels, later: &[] });
+                    let product = PanelProduct {
+                        rows,
+                        row_panel: &row_panel,
+                        columns,
+                        steps,
+                        sums: &mut sums,
+                        stride: width,
+                        begins: true,
+                    };
+                    kernels.multiply(&mut { product });
+                    for (at, sum) in sums.iter().enumerate() {
+                        let products = (0..4 * steps).map(|step| {
+                            let (row, column) = (step / 4 * rows + at / width, step / 4 * width + at % width);
+                            widened(byte(1, row, step % 4), signed == SignedFactor::Rows)
+                                * widened(byte(2, column, step % 4), signed == SignedFactor::Columns)
+                        });
+                        assert_eq!(sum.to_bits() as i32, products.sum::<i32>(), "{rows} rows, {steps} steps, sum {at}");
+                    }
                 }
             }
         }

@@ -64,7 +64,7 @@ impl HostContraction {
         let is_tiled = operator.kernel.rules().multiplies_blocks();
         let prepare = || Blocked::new(operator, contraction, (reads, shared)).map(Arc::new);
         match known.prepared(key, prepare).as_ref() {
-            Some(blocked) if is_tiled && blocked.factors == Factors::Pairs => {
+            Some(blocked) if is_tiled && blocked.factors == Factors::Integers => {
                 let (blocked, stages) = (Arc::clone(blocked), stages());
                 let evaluated = Evaluated::new(operator.kernel.body(), contraction, &stages[0]);
                 Some(Self::Integers { blocked, panels: OwnPanels::default(), evaluated, stages })

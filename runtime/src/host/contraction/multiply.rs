@@ -29,8 +29,8 @@ impl Blocked {
             scratch.sums[..rows * stride].fill(0.0);
         }
         let size = Size { rows, columns, stride };
-        if self.factors == Factors::Pairs {
-            return self.multiply_pairs(size, tile, scratch).then_some(stride);
+        if self.factors == Factors::Integers {
+            return self.multiply_integers(size, tile, scratch).then_some(stride);
         }
         match &self.placement {
             Placement::Packed => self.multiply_packed(size, tile, scratch),
@@ -38,33 +38,6 @@ impl Blocked {
             Placement::Planes(planes, offsets) => self.multiply_planes(size, (planes, offsets), tile, scratch),
         }
         Some(stride)
-    }
-
-    /// With panels of pairs; whether all integers fit them.
-    fn multiply_pairs(&self, size: Size, of_tile: Tile<'_>, scratch: &mut Scratch) -> bool {
-        let Tile { ranges: tile, memory, panels } = of_tile;
-        let Some(keeps) = self.keep_row_pairs(size.rows, of_tile, scratch) else { return false };
-        let Scratch { point, runs, rows, columns, unpaired, sums, .. } = scratch;
-        let [mut row_panels, mut column_panels] = panels.of_tile(tile);
-        let mut unkept = Vec::new();
-        let rows = if keeps {
-            row_panels = Some(rows);
-            &mut unkept
-        } else {
-            rows
-        };
-        let mut place = Place { point, runs, tile, memory };
-        for block in self.blocks() {
-            let steps = (&self.steps, &block);
-            let row_pairs = self.rows.next_pairs(&mut row_panels, steps, size.rows, &mut place, (unpaired, rows));
-            let Some(row_pairs) = row_pairs else { return false };
-            let found =
-                self.columns.next_pairs(&mut column_panels, steps, size.columns, &mut place, (unpaired, columns));
-            let Some(column_pairs) = found else { return false };
-            let pairs = block.start / 2..block.end.div_ceil(2);
-            Product::new(self.kernels, (row_pairs, &pairs), size, sums).with_panels(column_pairs, 0);
-        }
-        true
     }
 
     fn multiply_packed(&self, size: Size, of_tile: Tile<'_>, scratch: &mut Scratch) {
@@ -109,32 +82,8 @@ impl Blocked {
         true
     }
 
-    /// The same of pairs; `None` if an integer does not fit.
-    fn keep_row_pairs(&self, elements: usize, of_tile: Tile<'_>, scratch: &mut Scratch) -> Option<bool> {
-        let Tile { ranges: tile, memory, .. } = of_tile;
-        let Scratch { point, runs, rows, unpaired, kept, .. } = scratch;
-        let pairs = self.rows.panels.singles(elements) * self.steps.count().div_ceil(2);
-        let Some(is_kept) = self.are_rows_kept(pairs, of_tile, kept) else { return Some(false) };
-        if !is_kept {
-            rows.resize(rows.len().max(pairs), 0.0);
-            let mut place = Place { point, runs, tile, memory };
-            let mut first = 0;
-            let mut pack = |block: Numbers<usize>| {
-                let last = first + self.rows.panels.singles(elements) * block.len().div_ceil(2);
-                let out = (&mut *unpaired, &mut rows[first..last]);
-                first = last;
-                self.rows.pack_pairs((&self.steps, &block), elements, &mut place, out)
-            };
-            if !self.blocks().all(&mut pack) {
-                kept.forget();
-                return None;
-            }
-        }
-        Some(true)
-    }
-
     /// Whether rows in panels of so many singles are those of the rTask before; `None` if they are not kept for the next.
-    fn are_rows_kept(
+    pub(super) fn are_rows_kept(
         &self,
         singles: usize,
         Tile { ranges: tile, memory, panels }: Tile<'_>,
@@ -225,15 +174,15 @@ impl Blocked {
 
 /// The size of a tile's sums.
 #[derive(Clone, Copy)]
-struct Size {
-    rows: usize,
-    columns: usize,
+pub(super) struct Size {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
     /// Elements from one row to the next.
-    stride: usize,
+    pub(super) stride: usize,
 }
 
 /// The product of the rows of a block with columns.
-struct Product<'p> {
+pub(super) struct Product<'p> {
     kernels: &'p Kernels,
     row_panels: &'p [f32],
     rows: usize,
@@ -244,7 +193,7 @@ struct Product<'p> {
 }
 
 impl<'p> Product<'p> {
-    fn new(
+    pub(super) fn new(
         kernels: &'p Kernels,
         (row_panels, block): (&'p [f32], &Numbers<usize>),
         Size { rows, stride, .. }: Size,
@@ -266,7 +215,7 @@ impl<'p> Product<'p> {
     }
 
     /// Multiplies with packed panels, which give the sums of columns from `first` on.
-    fn with_panels(&mut self, panels: &[f32], first: usize) {
+    pub(super) fn with_panels(&mut self, panels: &[f32], first: usize) {
         let (width, steps) = (self.kernels.columns, self.steps);
         let together = if self.is_flat() { panels.len() } else { width * steps };
         for (number, own) in panels.chunks_exact(together.max(1)).enumerate() {

@@ -224,8 +224,7 @@ fn copy<T: Packed>(
         }
         (_, 1) => {
             for (step, out) in out.chunks_exact_mut(own).enumerate() {
-                let source = &source[step * step_stride..][..lanes];
-                out[lane..][..lanes].iter_mut().zip(source).for_each(|(out, value)| *out = *value);
+                copy_short(&source[step * step_stride..][..lanes], &mut out[lane..][..lanes]);
             }
         }
         _ if step_stride == 1 => {
@@ -246,6 +245,26 @@ fn copy<T: Packed>(
                 }
             }
         }
+    }
+}
+
+/// Copies a slice in two pieces of one length, which may overlap: what has a known length is not copied by a call.
+fn copy_short<T: Packed>(source: &[T], out: &mut [T]) {
+    fn ends<T: Copy, const LENGTH: usize>(source: &[T], out: &mut [T]) {
+        let (first, last) = (source.first_chunk::<LENGTH>(), source.last_chunk::<LENGTH>());
+        let (Some(first), Some(last)) = (first, last) else { return };
+        out[..LENGTH].copy_from_slice(first);
+        let end = out.len() - LENGTH;
+        out[end..].copy_from_slice(last);
+    }
+    match source.len() {
+        0 => {}
+        1 => ends::<T, 1>(source, out),
+        2..4 => ends::<T, 2>(source, out),
+        4..8 => ends::<T, 4>(source, out),
+        8..16 => ends::<T, 8>(source, out),
+        16..=32 => ends::<T, 16>(source, out),
+        _ => out.copy_from_slice(source),
     }
 }
 
@@ -323,6 +342,16 @@ mod tests {
             for step in -3..=3 {
                 [(0, 5), (-2, 3), (4, 4), (-9, 90)].into_iter().for_each(|bounds| check(first, step, bounds));
             }
+        }
+    }
+
+    #[test]
+    fn slices_of_any_length_are_copied() {
+        for length in 0..40usize {
+            let source: Vec<u8> = (1..=length as u8).collect();
+            let mut out = vec![0; length];
+            copy_short(&source, &mut out);
+            assert_eq!(out, source);
         }
     }
 

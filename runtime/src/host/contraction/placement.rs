@@ -45,9 +45,9 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    /// Panels of pairs, which are packed. Every block but the last has an even number of steps.
-    pub(super) fn of_pairs(steps: Steps) -> Self {
-        let block = even(steps.count(), 2 * BLOCK_STEPS).next_multiple_of(2);
+    /// Panels of integers, which are packed. Every block but the last has a multiple of so many steps as an element joins.
+    pub(super) fn of_integers(steps: Steps) -> Self {
+        let block = even(steps.count(), 2 * BLOCK_STEPS).next_multiple_of(4);
         Self { placement: Placement::Packed, steps, block }
     }
 }

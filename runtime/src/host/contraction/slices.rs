@@ -333,28 +333,37 @@ impl Registers {
                 Place::Memory(values) => Value::Many(values),
                 Place::Register => Value::Many(&registers[program.registers[slot]][..count]),
             };
-            places[slot] = match operation {
-                Operation::One(value) => Place::One(*value),
-                Operation::Sums => Place::Sums,
-                Operation::Read(access) => read(*processor, access, chunk, memory, out),
+            let one = match operation {
+                Operation::One(value) => Some(*value),
+                Operation::Sums => {
+                    places[slot] = Place::Sums;
+                    registers[program.registers[slot]] = own;
+                    continue;
+                }
+                Operation::Read(access) => match lying(access, chunk, memory) {
+                    Some(values) => {
+                        places[slot] = Place::Memory(values);
+                        registers[program.registers[slot]] = own;
+                        continue;
+                    }
+                    None => read(*processor, access, chunk, memory, out),
+                },
                 Operation::Round(element, operand) => {
                     of_operand(value(*operand), out, |values, out| round_many(*processor, *element, values, out))
                 }
                 Operation::Unary(op, operand) => {
                     of_operand(value(*operand), out, |values, out| unary_of_many(*processor, *op, values, out))
                 }
-                Operation::Binary(op, left, right) => binary(*processor, *op, value(*left), value(*right), out),
-                Operation::OfIntegers(op, left, right) => match (value(*left), value(*right)) {
-                    (left @ Value::One(_), right @ Value::One(_)) => {
-                        let mut only = [0.0];
-                        of_integers(*processor, *op, left, right, &mut only);
-                        Place::One(only[0])
-                    }
-                    (left, right) => {
+                Operation::Binary(op, left, right) => {
+                    of_operands(value(*left), value(*right), out, |left, right, out| {
+                        binary_of_many(*processor, *op, left, right, out);
+                    })
+                }
+                Operation::OfIntegers(op, left, right) => {
+                    of_operands(value(*left), value(*right), out, |left, right, out| {
                         of_integers(*processor, *op, left, right, out);
-                        Place::Register
-                    }
-                },
+                    })
+                }
                 Operation::ToSingles(operand) => {
                     of_operand(value(*operand), out, |values, out| to_singles(*processor, values, out))
                 }
@@ -366,7 +375,7 @@ impl Registers {
                 }
                 Operation::Select(condition, then, otherwise) => {
                     select(*processor, value(*condition), value(*then), value(*otherwise), out);
-                    Place::Register
+                    None
                 }
                 Operation::Store(stored, access) => {
                     let values = match value(*stored) {
@@ -381,9 +390,10 @@ impl Registers {
                         let byte = access.byte(first + row as i64 * row_step, memory);
                         store(*processor, access.element, byte, step, values, memory);
                     }
-                    Place::One(0.0)
+                    None
                 }
             };
+            places[slot] = one.map_or(Place::Register, Place::One);
             registers[program.registers[slot]] = own;
         }
     }
@@ -434,55 +444,75 @@ fn round_bfloats<I>(processor, values: &[f32], out: &mut [f32]) {
 }
 }
 
-fn read<'m>(processor: Processor, access: &Access, chunk: &Chunk, memory: &'m Memory, out: &mut [f32]) -> Place<'m> {
-    let (first, step, row_step) = chunk.line(&access.position);
-    let (first, size) = (access.byte(first, memory), access.element.bytes() as i64);
-    let is_one = step == 0 && (row_step == 0 || chunk.rows == 1);
-    let is_single = matches!(access.element, ElementType::F32 | ElementType::I32);
-    if is_single
-        && (is_one || (step == 1 && chunk.rows == 1))
-        && let Some(values) = memory.singles(access.space, first, if is_one { 1 } else { out.len() })
-    {
-        return if is_one { Place::One(values[0]) } else { Place::Memory(values) };
-    }
-    let columns = if is_one { out.len() } else { chunk.columns() };
-    if is_single
-        && step == 0
-        && row_step == 1
-        && let Some(values) = memory.singles(access.space, first, chunk.rows)
-    {
-        out.chunks_exact_mut(columns).zip(values).for_each(|(out, value)| out.fill(*value));
-        return Place::Register;
-    }
-    for (row, out) in out.chunks_exact_mut(columns).enumerate() {
-        let first = first + row as i64 * row_step * size;
-        let (one, rest) = out.split_at_mut(if step == 0 { 1 } else { columns });
-        if is_single {
-            memory.load_singles(access.space, first, step * size, one);
-        } else if is_word_integer(access.element) {
-            let words = bytemuck::cast_slice_mut(one);
-            load_words(processor, memory, access.space, access.element, first, step * size, words);
-        } else {
-            load_singles(processor, memory, access.space, access.element, first, step * size, one);
-        }
-        rest.fill(one[0]);
-    }
-    if is_one { Place::One(out[0]) } else { Place::Register }
+/// The elements of a chunk where they lie; none unless they are words side by side.
+fn lying<'m>(access: &Access, chunk: &Chunk, memory: &'m Memory) -> Option<&'m [f32]> {
+    let (first, step, _) = chunk.line(&access.position);
+    let is_word = matches!(access.element, ElementType::F32 | ElementType::I32);
+    let lies = is_word && step == 1 && chunk.rows == 1;
+    lies.then(|| memory.singles(access.space, access.byte(first, memory), chunk.sums.len()))?
 }
 
-/// What a function of many values gives of an operand: one value of one.
-fn of_operand<'m>(operand: Value, out: &mut [f32], function: impl Fn(&[f32], &mut [f32])) -> Place<'m> {
+/// Reads the elements of a chunk, or gives the only one that they are.
+fn read(processor: Processor, access: &Access, chunk: &Chunk, memory: &Memory, out: &mut [f32]) -> Option<f32> {
+    let (first, step, row_step) = chunk.line(&access.position);
+    let (first, size) = (access.byte(first, memory), access.element.bytes() as i64);
+    let load = |first: i64, step: i64, out: &mut [f32]| match access.element {
+        ElementType::F32 | ElementType::I32 => memory.load_singles(access.space, first, step * size, out),
+        element if is_word_integer(element) => {
+            load_words(processor, memory, access.space, element, first, step * size, bytemuck::cast_slice_mut(out));
+        }
+        element => load_singles(processor, memory, access.space, element, first, step * size, out),
+    };
+    if step == 0 && (row_step == 0 || chunk.rows == 1) {
+        let mut only = [0.0];
+        load(first, 0, &mut only);
+        return Some(only[0]);
+    }
+    let rows = || memory.singles(access.space, first, chunk.rows);
+    let is_word = matches!(access.element, ElementType::F32 | ElementType::I32);
+    if let Some(values) = Some(rows).filter(|_| is_word && step == 0 && row_step == 1).and_then(|rows| rows()) {
+        out.chunks_exact_mut(chunk.columns()).zip(values).for_each(|(out, value)| out.fill(*value));
+        return None;
+    }
+    for (row, out) in out.chunks_exact_mut(chunk.columns()).enumerate() {
+        let first = first + row as i64 * row_step * size;
+        if step == 0 {
+            let (one, rest) = out.split_at_mut(1);
+            load(first, 0, one);
+            rest.fill(one[0]);
+        } else {
+            load(first, step, out);
+        }
+    }
+    None
+}
+
+/// What a function of many values gives of an operand: one value of one, else it is in `out`.
+#[inline]
+fn of_operand(operand: Value, out: &mut [f32], function: impl Fn(&[f32], &mut [f32])) -> Option<f32> {
     match operand {
         Value::One(value) => {
             let mut only = [0.0];
             function(&[value], &mut only);
-            Place::One(only[0])
+            Some(only[0])
         }
         Value::Many(values) => {
             function(values, out);
-            Place::Register
+            None
         }
     }
+}
+
+/// The same of two operands.
+#[inline]
+fn of_operands(left: Value, right: Value, out: &mut [f32], function: impl Fn(Value, Value, &mut [f32])) -> Option<f32> {
+    if let (Value::One(_), Value::One(_)) = (left, right) {
+        let mut only = [0.0];
+        function(left, right, &mut only);
+        return Some(only[0]);
+    }
+    function(left, right, out);
+    None
 }
 
 vectorised! {
@@ -510,20 +540,6 @@ fn map(values: &[f32], out: &mut [f32], function: impl Fn(f32) -> f32) {
     let (values, out) = (&values[..count], &mut out[..count]);
     for at in 0..count {
         out[at] = function(values[at]);
-    }
-}
-
-fn binary<'m>(processor: Processor, op: BinaryOp, left: Value, right: Value, out: &mut [f32]) -> Place<'m> {
-    match (left, right) {
-        (Value::One(left), Value::One(right)) => {
-            let mut only = [0.0];
-            binary_of_many(processor, op, Value::Many(&[left]), Value::One(right), &mut only);
-            Place::One(only[0])
-        }
-        _ => {
-            binary_of_many(processor, op, left, right, out);
-            Place::Register
-        }
     }
 }
 

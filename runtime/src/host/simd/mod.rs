@@ -1,15 +1,18 @@
 //! Vectors of singles.
 
 mod extremes;
-mod pairs;
+mod integers;
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "instructions of some processors only")]
 mod x86;
 
 pub(super) use extremes::{maximum, minimum};
-pub(super) use pairs::PortablePairs;
+pub(super) use integers::PortablePairs;
 #[cfg(target_arch = "x86_64")]
-pub(super) use pairs::x86::{AddedPairs256, AddedPairs512, FusedPairs256, FusedPairs512};
+pub(super) use integers::x86::{
+    AddedPairs256, AddedPairs512, FusedPairs256, FusedPairs512, LoadedSign256, LoadedSign512, SplatSign256,
+    SplatSign512,
+};
 
 /// Most lanes of a vector.
 pub(super) const MOST_LANES: usize = 16;

@@ -1,6 +1,8 @@
 //! Functions of many integers of 32 bits, which are the bits of singles.
 
 pub(super) mod pairs;
+pub(super) mod product;
+pub(super) mod quads;
 
 use warpweave_graph::ElementType;
 use warpweave_graph::arithmetic::{highest, lowest};

@@ -1,5 +1,6 @@
-//! Registers of pairs of integers of 16 bits, which are multiplied into sums of 32 bits. Lanes are handled as the bits of singles. Sums
-//! wrap. Factors are no less than −32767, so that no sum of two products leaves 32 bits.
+//! Registers of pairs of integers of 16 bits, and of four of 8 bits, which are multiplied into sums of 32 bits. Lanes are handled as the
+//! bits of singles. Sums wrap. Factors in pairs are no less than −32767, so that no sum of two products leaves 32 bits. Of four bytes each
+//! those of one factor have a sign, and those of the other have none.
 
 use super::SumVector;
 
@@ -51,7 +52,7 @@ pub(in crate::host) mod x86 {
 
     use crate::host::simd::SumVector;
 
-    macro_rules! pairs {
+    macro_rules! integers {
         ($(#[$attribute:meta])* $name:ident, $vector:ident, $lanes:expr, $splat:ident, $load:ident, $store:ident, $add:ident,
          |$one:ident, $factor:ident, $sum:ident| $multiply_add:expr) => {
             $(#[$attribute])*
@@ -97,24 +98,44 @@ pub(in crate::host) mod x86 {
         };
     }
 
-    pairs!(
+    integers!(
         /// Of AVX2: products of pairs, and a sum.
         AddedPairs256, __m256i, 8, _mm256_set1_epi32, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_add_epi32,
         |one, factor, sum| _mm256_add_epi32(sum, _mm256_madd_epi16(one, factor))
     );
-    pairs!(
+    integers!(
         /// Of AVX-VNNI, which does both at once.
         FusedPairs256, __m256i, 8, _mm256_set1_epi32, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_add_epi32,
         |one, factor, sum| _mm256_dpwssd_avx_epi32(sum, one, factor)
     );
-    pairs!(
+    integers!(
         /// Of AVX-512BW.
         AddedPairs512, __m512i, 16, _mm512_set1_epi32, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_add_epi32,
         |one, factor, sum| _mm512_add_epi32(sum, _mm512_madd_epi16(one, factor))
     );
-    pairs!(
+    integers!(
         /// Of AVX-512-VNNI.
         FusedPairs512, __m512i, 16, _mm512_set1_epi32, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_add_epi32,
         |one, factor, sum| _mm512_dpwssd_epi32(sum, one, factor)
+    );
+    integers!(
+        /// Four bytes, with a sign in what is loaded, of AVX-VNNI.
+        LoadedSign256, __m256i, 8, _mm256_set1_epi32, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_add_epi32,
+        |one, factor, sum| _mm256_dpbusd_avx_epi32(sum, one, factor)
+    );
+    integers!(
+        /// Four bytes, with a sign in what is the same in all lanes, of AVX-VNNI.
+        SplatSign256, __m256i, 8, _mm256_set1_epi32, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_add_epi32,
+        |one, factor, sum| _mm256_dpbusd_avx_epi32(sum, factor, one)
+    );
+    integers!(
+        /// Four bytes, with a sign in what is loaded, of AVX-512-VNNI.
+        LoadedSign512, __m512i, 16, _mm512_set1_epi32, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_add_epi32,
+        |one, factor, sum| _mm512_dpbusd_epi32(sum, one, factor)
+    );
+    integers!(
+        /// Four bytes, with a sign in what is the same in all lanes, of AVX-512-VNNI.
+        SplatSign512, __m512i, 16, _mm512_set1_epi32, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_add_epi32,
+        |one, factor, sum| _mm512_dpbusd_epi32(sum, factor, one)
     );
 }
