@@ -281,7 +281,8 @@ pub(super) enum Value<'v> {
 
 /// What a thread computes slices in.
 pub(super) struct Registers {
-    values: Vec<Vec<f32>>,
+    /// One register after another.
+    values: Vec<f32>,
     /// Sums that do not lie side by side.
     gathered: Vec<f32>,
     processor: Processor,
@@ -322,28 +323,31 @@ impl Registers {
         let count = chunk.sums.len();
         let Self { values: registers, processor, .. } = self;
         let most = program.registers.iter().max().map_or(0, |most| most + 1);
-        registers.resize_with(registers.len().max(most), || vec![0.0; Self::LENGTH]);
+        registers.resize(registers.len().max(most * Self::LENGTH), 0.0);
         let mut places = [Place::One(0.0); SLOTS];
         for (slot, operation) in program.operations.iter().enumerate() {
-            let mut own = std::mem::take(&mut registers[program.registers[slot]]);
-            let out = &mut own[..count];
+            let own = program.registers[slot];
+            let (before, rest) = registers.split_at_mut(own * Self::LENGTH);
+            let (out, after) = rest.split_at_mut(Self::LENGTH);
+            let out = &mut out[..count];
             let value = |slot: Slot| match places[slot] {
                 Place::One(value) => Value::One(value),
                 Place::Sums => Value::Many(chunk.sums),
                 Place::Memory(values) => Value::Many(values),
-                Place::Register => Value::Many(&registers[program.registers[slot]][..count]),
+                Place::Register => Value::Many(match program.registers[slot] {
+                    register if register < own => &before[register * Self::LENGTH..][..count],
+                    register => &after[(register - own - 1) * Self::LENGTH..][..count],
+                }),
             };
             let one = match operation {
                 Operation::One(value) => Some(*value),
                 Operation::Sums => {
                     places[slot] = Place::Sums;
-                    registers[program.registers[slot]] = own;
                     continue;
                 }
                 Operation::Read(access) => match lying(access, chunk, memory) {
                     Some(values) => {
                         places[slot] = Place::Memory(values);
-                        registers[program.registers[slot]] = own;
                         continue;
                     }
                     None => read(*processor, access, chunk, memory, out),
@@ -394,7 +398,6 @@ impl Registers {
                 }
             };
             places[slot] = one.map_or(Place::Register, Place::One);
-            registers[program.registers[slot]] = own;
         }
     }
 }

@@ -9,7 +9,7 @@ use warpweave_graph::arithmetic::{highest, lowest};
 use warpweave_graph::expr::BinaryOp;
 
 use super::slices::Value;
-use crate::host::vector::mathematics::truncated_between;
+use crate::host::vector::mathematics::{are_small, truncated, truncated_between};
 use crate::host::vector::processor::{Processor, vectorised};
 
 /// An integer as it is held.
@@ -114,6 +114,9 @@ pub(super) fn to_integers(processor: Processor, to: ElementType, values: &[f32],
 
 vectorised! {
 fn truncate_many<I, Avx512>(processor, values: &[f32], out: &mut [f32]) {
+    if are_small(values) {
+        return out.iter_mut().zip(values).for_each(|(out, value)| *out = f32::from_bits(truncated(*value) as u32));
+    }
     out.iter_mut().zip(values).for_each(|(out, value)| *out = f32::from_bits(*value as i32 as u32));
 }
 }

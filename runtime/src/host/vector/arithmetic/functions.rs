@@ -6,7 +6,8 @@ use warpweave_graph::expr::{BinaryOp, UnaryOp};
 
 use super::halves;
 use super::mathematics::{
-    bfloat_of_single, error_function, exponential, hyperbolic_tangent, logarithm, single_of_bfloat, truncated_between,
+    are_small, bfloat_of_single, error_function, exponential, hyperbolic_tangent, logarithm, single_of_bfloat,
+    truncated, truncated_between,
 };
 use super::processor::vectorised;
 use crate::host::simd::{maximum, minimum};
@@ -256,6 +257,9 @@ fn convert<I>(processor, types: [ElementType; 2], of: Slot, to: Slot, count: usi
         (Kind::Single, Kind::Double) => map(frame, of, to, count, |x: f32| f64::from(x)),
         (Kind::Single, Kind::Word) => match into {
             ElementType::Bool => map(frame, of, to, count, |x: f32| i32::from(x != 0.0)),
+            ElementType::I32 if are_small(&frame.values::<f32>(of)[..length(of, count)]) => {
+                map(frame, of, to, count, truncated);
+            }
             ElementType::I32 => map(frame, of, to, count, |x: f32| x as i32),
             ElementType::U8 | ElementType::I8 | ElementType::U16 | ElementType::I16 if !into.is_storage() => {
                 let (least, most) = (arithmetic::lowest(into) as f32, arithmetic::highest(into) as f32);

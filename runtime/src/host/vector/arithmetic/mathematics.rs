@@ -36,6 +36,25 @@ pub(crate) fn truncated_between(x: f32, least: f32, most: f32) -> i32 {
     (x.trunc() + ROUNDING).to_bits() as i32 - ROUNDING.to_bits() as i32
 }
 
+/// Magnitudes below which [`truncated_between`] truncates.
+const MOST_TRUNCATED: f32 = 4_194_303.0;
+
+/// The integer part of a single of a magnitude that [`are_small`] finds.
+#[inline(always)]
+pub(crate) fn truncated(x: f32) -> i32 {
+    truncated_between(x, -MOST_TRUNCATED, MOST_TRUNCATED)
+}
+
+/// Whether all are numbers that [`truncated`] truncates.
+#[inline(always)]
+pub(crate) fn are_small(values: &[f32]) -> bool {
+    let mut beyond = 0u32;
+    for value in values {
+        beyond |= u32::from(value.is_nan() || value.abs() > MOST_TRUNCATED);
+    }
+    beyond == 0
+}
+
 /// 2ⁿ of an integer from −126 to 127.
 #[inline(always)]
 fn power_of_two(n: i32) -> f32 {
