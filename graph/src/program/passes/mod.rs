@@ -8,10 +8,10 @@ mod concats;
 mod constant_scalars;
 mod dead_statements;
 mod divided_axes;
+mod integers;
 mod invariants;
 mod joined_products;
 mod phases;
-mod quantized_products;
 mod reduction_order;
 mod rewriting;
 mod siblings;
@@ -19,8 +19,6 @@ mod slices;
 mod sorted_keys;
 mod transposed_factors;
 mod views;
-mod widened_factors;
-mod window_sums;
 
 use super::TensorProgram;
 
@@ -30,18 +28,16 @@ pub use concats::{concat_placement, place_concats};
 pub use constant_scalars::fold_constant_scalars;
 pub use dead_statements::remove_dead;
 pub use divided_axes::split_divided_axes;
+pub use integers::{quantized_products, sum_windows_in_singles, widen_in_products};
 pub use invariants::hoist_invariants;
 pub use joined_products::join_products;
 pub use phases::split_phases;
-pub use quantized_products::quantized_products;
 pub use reduction_order::order_reductions;
 pub use siblings::merge_siblings;
 pub use slices::slice_reductions;
 pub use sorted_keys::sort_keys;
 pub use transposed_factors::transpose_factors;
 pub use views::{inline_lines, inline_views};
-pub use widened_factors::widen_in_products;
-pub use window_sums::sum_windows_in_singles;
 
 /// A pass: the program rewritten.
 pub type Pass = fn(&TensorProgram) -> TensorProgram;

@@ -28,7 +28,7 @@ fn summed(program: &TensorProgram) -> Vec<ElementType> {
     let rewritten = sum_windows_in_singles(program);
     rewritten.verify().expect("a pass leaves a valid program");
     // The largest magnitudes there are, and others.
-    let value = |at: usize| if at % 3 == 0 { 255.0 } else { (at * 77 % 256) as f64 };
+    let value = |at: usize| if at.is_multiple_of(3) { 255.0 } else { (at * 77 % 256) as f64 };
     for zero in [0.0, 127.0, 255.0] {
         let inputs: Vec<Tensor> = program
             .inputs

@@ -10,7 +10,7 @@ use warpweave_graph::expr::{AxisId, Range, ReadId};
 use warpweave_graph::program::TensorId;
 use warpweave_plan::body::StageSource;
 use warpweave_plan::plan::{BufferSpace, ROperator};
-use warpweave_plan::template::contraction::stored_factor::{stored_read, zero_point};
+use warpweave_plan::template::contraction::tile_load::{stored_read, zero_point};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
 
 use super::access::{Access, positions};

@@ -43,8 +43,10 @@ pub(in crate::host) struct Kernels {
     pub(in crate::host) columns: usize,
     /// Singles of a vector.
     pub(in crate::host) lanes: usize,
-    multiply: fn(&mut PanelProduct<'_>),
+    multiply: Multiply,
 }
+
+type Multiply = fn(&mut PanelProduct<'_>);
 
 impl Kernels {
     /// Those of this processor, of singles.
@@ -250,7 +252,7 @@ fn block<
 mod x86 {
     use std::arch::x86_64::{__m256, __m512};
 
-    use super::{Kernels, MOST_ROWS, PanelProduct, SignedFactor, of_any_columns, of_packed_columns};
+    use super::{Kernels, MOST_ROWS, Multiply, PanelProduct, SignedFactor, of_any_columns, of_packed_columns};
     use crate::host::simd::{
         AddedPairs256, AddedPairs512, FusedPairs256, FusedPairs512, LoadedSign256, LoadedSign512, SplatSign256,
         SplatSign512,
@@ -290,7 +292,7 @@ mod x86 {
 
     /// All of four bytes each that this processor has, up to a limit, the fastest last.
     pub(super) fn kernels_of_quads(limit: VectorLimit, signed: SignedFactor) -> Vec<Kernels> {
-        let (narrow, wide): (fn(&mut PanelProduct<'_>), fn(&mut PanelProduct<'_>)) = match signed {
+        let (narrow, wide): (Multiply, Multiply) = match signed {
             SignedFactor::Rows => (splat_sign_256, splat_sign_512),
             SignedFactor::Columns => (loaded_sign_256, loaded_sign_512),
         };
@@ -370,6 +372,7 @@ mod x86 {
 #[cfg(test)]
 mod tests {
     use super::super::columns::Packed;
+    use super::super::integers::quads::JOINED;
     use super::*;
     use crate::host::memory::Singles;
 
@@ -493,10 +496,10 @@ mod tests {
                     };
                     kernels.multiply(&mut { product });
                     for (at, sum) in sums.iter().enumerate() {
-                        let products = (0..4 * steps).map(|step| {
-                            let (row, column) = (step / 4 * rows + at / width, step / 4 * width + at % width);
-                            widened(byte(1, row, step % 4), signed == SignedFactor::Rows)
-                                * widened(byte(2, column, step % 4), signed == SignedFactor::Columns)
+                        let products = (0..JOINED * steps).map(|step| {
+                            let (row, column) = (step / JOINED * rows + at / width, step / JOINED * width + at % width);
+                            widened(byte(1, row, step % JOINED), signed == SignedFactor::Rows)
+                                * widened(byte(2, column, step % JOINED), signed == SignedFactor::Columns)
                         });
                         assert_eq!(sum.to_bits() as i32, products.sum::<i32>(), "{rows} rows, {steps} steps, sum {at}");
                     }

@@ -7,6 +7,7 @@ mod columns;
 mod constant;
 mod epilogue;
 mod evaluated;
+mod functions;
 mod integers;
 mod kernel;
 mod multiply;

@@ -4,6 +4,7 @@ use warpweave_graph::ElementType;
 use warpweave_graph::expr::Scalar;
 use warpweave_plan::template::contraction::tile_load::plain_read;
 
+use super::integers::quads::JOINED;
 use super::kernel::Kernels;
 use super::planes::Planes;
 use super::runs::Steps;
@@ -47,7 +48,7 @@ pub(super) struct Placed {
 impl Placed {
     /// Panels of integers, which are packed. Every block but the last has a multiple of so many steps as an element joins.
     pub(super) fn of_integers(steps: Steps) -> Self {
-        let block = even(steps.count(), 2 * BLOCK_STEPS).next_multiple_of(4);
+        let block = even(steps.count(), 2 * BLOCK_STEPS).next_multiple_of(JOINED);
         Self { placement: Placement::Packed, steps, block }
     }
 }

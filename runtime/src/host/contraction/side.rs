@@ -8,7 +8,7 @@ use warpweave_graph::expr::{Range, ReadId};
 
 use super::access::Access;
 use super::integers::pairs::{Bytes, pair};
-use super::integers::quads::{SIGN, add_bytes, quads};
+use super::integers::quads::{JOINED, SIGN, add_bytes, quads};
 use super::integers::subtract;
 use super::pack::{Panels, pack, pack_filled};
 use super::runs::{Runs, Steps};
@@ -47,7 +47,7 @@ impl Format {
         match self {
             Self::Single => 1,
             Self::Pair => 2,
-            Self::Quad { .. } => 4,
+            Self::Quad { .. } => JOINED,
         }
     }
 

@@ -5,7 +5,6 @@ pub mod joined;
 pub mod operand_staging;
 pub mod rules;
 pub mod shape;
-pub mod stored_factor;
 pub mod tile_load;
 pub mod unit;
 

@@ -8,7 +8,7 @@ use warpweave_graph::ElementType;
 use warpweave_graph::arithmetic::{highest, lowest};
 use warpweave_graph::expr::BinaryOp;
 
-use super::slices::Value;
+use super::functions::Value;
 use crate::host::vector::mathematics::{are_small, truncated, truncated_between};
 use crate::host::vector::processor::{Processor, vectorised};
 

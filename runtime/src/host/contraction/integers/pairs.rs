@@ -64,10 +64,10 @@ impl Bytes {
 vectorised! {
 fn pair_panel<I, Avx512>(processor, panel: &[u8], width: usize, bytes: Bytes, out: &mut [f32]) {
     match (width, bytes.is_signed) {
-        (32, false) => pair_rows::<32>(panel, 32, |byte| i32::from(byte), bytes.zero, out),
-        (16, false) => pair_rows::<16>(panel, 16, |byte| i32::from(byte), bytes.zero, out),
-        (12, false) => pair_rows::<12>(panel, 12, |byte| i32::from(byte), bytes.zero, out),
-        (_, false) => pair_rows::<0>(panel, width, |byte| i32::from(byte), bytes.zero, out),
+        (32, false) => pair_rows::<32>(panel, 32, i32::from, bytes.zero, out),
+        (16, false) => pair_rows::<16>(panel, 16, i32::from, bytes.zero, out),
+        (12, false) => pair_rows::<12>(panel, 12, i32::from, bytes.zero, out),
+        (_, false) => pair_rows::<0>(panel, width, i32::from, bytes.zero, out),
         (_, true) => pair_rows::<0>(panel, width, |byte| i32::from(byte as i8), bytes.zero, out),
     }
 }

@@ -6,6 +6,9 @@
 use super::super::pack::Panels;
 use crate::host::vector::processor::{Processor, vectorised};
 
+/// Steps of an element.
+pub(in crate::host::contraction) const JOINED: usize = 4;
+
 /// What changes the sign that a byte has to the one that it is multiplied with: it moves all by 128.
 pub(in crate::host::contraction) const SIGN: u8 = 1 << 7;
 
@@ -22,7 +25,7 @@ pub(in crate::host::contraction) fn quads(
     for first in (0..all).step_by(panels.width()) {
         let width = panels.width_at(first, all);
         let panel = &bytes[done..][..width * steps];
-        let out = &mut out[written..][..width * steps.div_ceil(4)];
+        let out = &mut out[written..][..width * steps.div_ceil(JOINED)];
         join_panel(processor, panel, width, flip, out);
         (done, written) = (done + panel.len(), written + out.len());
     }
@@ -46,21 +49,21 @@ fn join_rows<const WIDTH: usize>(panel: &[u8], width: usize, flip: u8, out: &mut
     let width = if WIDTH == 0 { width } else { WIDTH };
     let all = u32::from(flip) * 0x0101_0101;
     let rows = panel.len() / width;
-    let whole = rows / 4 * 4;
+    let whole = rows / JOINED * JOINED;
     let mut row = 0;
     while row < whole {
-        let out = &mut out[row / 4 * width..][..width];
-        let rows = &panel[row * width..][..4 * width];
+        let out = &mut out[row / JOINED * width..][..width];
+        let rows = &panel[row * width..][..JOINED * width];
         let mut at = 0;
         while at < width {
             let byte = |number: usize| u32::from(rows[number * width + at]) << (8 * number);
             out[at] = f32::from_bits((byte(0) | byte(1) | byte(2) | byte(3)) ^ all);
             at += 1;
         }
-        row += 4;
+        row += JOINED;
     }
     if whole < rows {
-        let out = &mut out[whole / 4 * width..][..width];
+        let out = &mut out[whole / JOINED * width..][..width];
         let mut at = 0;
         while at < width {
             let mut quad = 0;
@@ -161,7 +164,7 @@ mod tests {
             for (steps, flip) in [(1, 0), (4, SIGN), (7, 0), (10, SIGN)] {
                 let all = panels.singles(elements);
                 let bytes: Vec<u8> = (0..all * steps).map(|at| (at * 37 + at / 5) as u8).collect();
-                let mut out = vec![f32::NAN; all * steps.div_ceil(4)];
+                let mut out = vec![f32::NAN; all * steps.div_ceil(JOINED)];
                 quads(&bytes, flip, panels, (elements, steps), &mut out);
                 let mut sums = vec![5; elements];
                 add_bytes(&bytes, (flip, true), panels, steps, &mut sums);
@@ -169,10 +172,12 @@ mod tests {
                     let first = element / panels.width() * panels.width();
                     let width = panels.width_at(first, all);
                     let byte = |step: usize| bytes[first * steps + step * width + element - first] ^ flip;
-                    let quad = |four: usize| out[first * steps.div_ceil(4) + four * width + element - first].to_bits();
-                    for four in 0..steps.div_ceil(4) {
-                        let expected =
-                            [0, 1, 2, 3].map(|at| 4 * four + at).map(|step| if step < steps { byte(step) } else { 0 });
+                    let quad =
+                        |four: usize| out[first * steps.div_ceil(JOINED) + four * width + element - first].to_bits();
+                    for four in 0..steps.div_ceil(JOINED) {
+                        let expected = [0, 1, 2, 3]
+                            .map(|at| JOINED * four + at)
+                            .map(|step| if step < steps { byte(step) } else { 0 });
                         assert_eq!(quad(four).to_le_bytes(), expected, "{panels:?}, element {element}, {steps} steps");
                     }
                     let sum: i32 = (0..steps).map(|step| i32::from(byte(step) as i8)).sum();

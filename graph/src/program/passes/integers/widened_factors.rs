@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use super::rewriting::rebuild::Rebuild;
-use super::rewriting::rewritten::Rewritten;
 use crate::arena::Id;
 use crate::expr::{BinaryOp, Index, Literal, Read, ReadId, Reducer, Scalar, TensorExpr};
+use crate::program::passes::rewriting::rebuild::Rebuild;
+use crate::program::passes::rewriting::rewritten::Rewritten;
 use crate::program::{Statement, TensorId, TensorProgram};
 use crate::types::ElementType;
 

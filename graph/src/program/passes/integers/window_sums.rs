@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use super::rewriting::rebuild::Rebuild;
-use super::rewriting::rewritten::Rewritten;
 use super::widened_factors::{Widened, factors};
 use crate::arena::Id;
 use crate::arithmetic::{highest, lowest};
 use crate::expr::{AxisKind, Index, Literal, Read, ReadId, Reducer, Scalar, TensorExpr};
+use crate::program::passes::rewriting::rebuild::Rebuild;
+use crate::program::passes::rewriting::rewritten::Rewritten;
 use crate::program::{Statement, TensorId, TensorProgram};
 use crate::types::ElementType;
 

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use super::rewriting::rebuild::{Rebuild, union};
 use crate::arena::{Arena, Id};
 use crate::expr::{AxisKind, BinaryOp, Guard, Index, Literal, Read, ReadId, Reducer, Scalar, TensorExpr};
 use crate::passes::constant_folding::evaluate_expression;
+use crate::program::passes::rewriting::rebuild::{Rebuild, union};
 use crate::program::{Definition, Statement, TensorId, TensorProgram};
 use crate::tensor::Tensor;
 use crate::types::{ElementType, TensorType};
