@@ -87,9 +87,9 @@ impl Kernels {
 const PORTABLE: Kernels =
     Kernels { rows: 6, columns: 16, lanes: 4, multiply: of_any_columns::<[f32; 4], 4, 16, 2, 8, 6> };
 
-/// The same of pairs.
+/// The same of pairs, of few rows, which make little code.
 const PORTABLE_OF_PAIRS: Kernels =
-    Kernels { rows: 6, columns: 16, lanes: 4, multiply: of_packed_columns::<PortablePairs, 4, 16, 6> };
+    Kernels { rows: 3, columns: 16, lanes: 4, multiply: of_packed_columns::<PortablePairs, 4, 16, 3> };
 
 /// Of columns in panels, as those of integers always lie.
 #[inline(always)]
@@ -254,8 +254,7 @@ mod x86 {
 
     use super::{Kernels, MOST_ROWS, Multiply, PanelProduct, SignedFactor, of_any_columns, of_packed_columns};
     use crate::host::simd::{
-        AddedPairs256, AddedPairs512, FusedPairs256, FusedPairs512, LoadedSign256, LoadedSign512, SplatSign256,
-        SplatSign512,
+        AddedPairs256, FusedPairs256, FusedPairs512, LoadedSign256, LoadedSign512, SplatSign256, SplatSign512,
     };
     use crate::host::vector_limit::VectorLimit;
 
@@ -272,7 +271,6 @@ mod x86 {
     /// All of pairs that this processor has, up to a limit, the fastest last.
     pub(super) fn kernels_of_pairs(limit: VectorLimit) -> Vec<Kernels> {
         let narrow = |multiply| Kernels { rows: 6, columns: 16, lanes: 8, multiply };
-        let wide = |multiply| Kernels { rows: MOST_ROWS, columns: 32, lanes: 16, multiply };
         let mut found = Vec::new();
         if limit >= VectorLimit::Avx2 && is_x86_feature_detected!("avx2") {
             found.push(narrow(added_256));
@@ -280,12 +278,9 @@ mod x86 {
                 found.push(narrow(fused_256));
             }
         }
-        let has_wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
+        let has_wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni");
         if limit >= VectorLimit::Avx512 && has_wide {
-            found.push(wide(added_512));
-            if is_x86_feature_detected!("avx512vnni") {
-                found.push(wide(fused_512));
-            }
+            found.push(Kernels { rows: MOST_ROWS, columns: 32, lanes: 16, multiply: fused_512 });
         }
         found
     }
@@ -301,8 +296,8 @@ mod x86 {
         if limit >= VectorLimit::Avx2 && has_narrow {
             found.push(Kernels { rows: 6, columns: 16, lanes: 8, multiply: narrow });
         }
-        let has_wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
-        if limit >= VectorLimit::Avx512 && has_wide && is_x86_feature_detected!("avx512vnni") {
+        let has_wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni");
+        if limit >= VectorLimit::Avx512 && has_wide {
             found.push(Kernels { rows: MOST_ROWS, columns: 32, lanes: 16, multiply: wide });
         }
         found
@@ -324,12 +319,11 @@ mod x86 {
 
     of_integers!(added_256, "avx2", AddedPairs256, 16, 6);
     of_integers!(fused_256, "avx2,avxvnni", FusedPairs256, 16, 6);
-    of_integers!(added_512, "avx512f,avx512bw", AddedPairs512, 32, MOST_ROWS);
-    of_integers!(fused_512, "avx512f,avx512bw,avx512vnni", FusedPairs512, 32, MOST_ROWS);
+    of_integers!(fused_512, "avx512f,avx512vnni", FusedPairs512, 32, MOST_ROWS);
     of_integers!(splat_sign_256, "avx2,avxvnni", SplatSign256, 16, 6);
     of_integers!(loaded_sign_256, "avx2,avxvnni", LoadedSign256, 16, 6);
-    of_integers!(splat_sign_512, "avx512f,avx512bw,avx512vnni", SplatSign512, 32, MOST_ROWS);
-    of_integers!(loaded_sign_512, "avx512f,avx512bw,avx512vnni", LoadedSign512, 32, MOST_ROWS);
+    of_integers!(splat_sign_512, "avx512f,avx512vnni", SplatSign512, 32, MOST_ROWS);
+    of_integers!(loaded_sign_512, "avx512f,avx512vnni", LoadedSign512, 32, MOST_ROWS);
 
     #[expect(unsafe_code, reason = "a function for some processors only")]
     fn avx512(product: &mut PanelProduct<'_>) {
@@ -421,7 +415,7 @@ mod tests {
     fn pairs_are_multiplied_as_integers() {
         let mut all = x86::kernels_of_pairs(VectorLimit::Avx512);
         all.push(PORTABLE_OF_PAIRS);
-        eprintln!("{} of 5 kernels of pairs run on this processor", all.len());
+        eprintln!("{} of 4 kernels of pairs run on this processor", all.len());
         // The extremes of bytes, of their differences, and of 16 bits.
         let extremes = [255i16, -128, 127, -255, 32767, -32767, 0, 1];
         let factor = |seed: usize, at: usize| extremes[(at * 7 + seed * 3 + at / 5) % extremes.len()];

@@ -109,11 +109,6 @@ pub(in crate::host) mod x86 {
         |one, factor, sum| _mm256_dpwssd_avx_epi32(sum, one, factor)
     );
     integers!(
-        /// Of AVX-512BW.
-        AddedPairs512, __m512i, 16, _mm512_set1_epi32, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_add_epi32,
-        |one, factor, sum| _mm512_add_epi32(sum, _mm512_madd_epi16(one, factor))
-    );
-    integers!(
         /// Of AVX-512-VNNI.
         FusedPairs512, __m512i, 16, _mm512_set1_epi32, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_add_epi32,
         |one, factor, sum| _mm512_dpwssd_epi32(sum, one, factor)

@@ -10,8 +10,7 @@ pub(super) use extremes::{maximum, minimum};
 pub(super) use integers::PortablePairs;
 #[cfg(target_arch = "x86_64")]
 pub(super) use integers::x86::{
-    AddedPairs256, AddedPairs512, FusedPairs256, FusedPairs512, LoadedSign256, LoadedSign512, SplatSign256,
-    SplatSign512,
+    AddedPairs256, FusedPairs256, FusedPairs512, LoadedSign256, LoadedSign512, SplatSign256, SplatSign512,
 };
 
 /// Most lanes of a vector.

@@ -1,6 +1,7 @@
 //! Panels of pairs: two steps of integers side by side in one element of 32 bits.
 
 use super::super::pack::Panels;
+use super::quads::SIGN;
 use crate::host::vector::processor::{Processor, vectorised};
 
 /// Writes panels of pairs of the packed panels of `elements` elements and `steps` steps, whose values are the bits of integers of 32 bits.
@@ -62,45 +63,29 @@ impl Bytes {
 }
 
 vectorised! {
+/// Pairs every two rows of a panel of rows of `width`. Loops over numbers: iterators need not be inlined, and then have not the features of
+/// the caller.
 fn pair_panel<I, Avx512>(processor, panel: &[u8], width: usize, bytes: Bytes, out: &mut [f32]) {
-    match (width, bytes.is_signed) {
-        (32, false) => pair_rows::<32>(panel, 32, i32::from, bytes.zero, out),
-        (16, false) => pair_rows::<16>(panel, 16, i32::from, bytes.zero, out),
-        (12, false) => pair_rows::<12>(panel, 12, i32::from, bytes.zero, out),
-        (_, false) => pair_rows::<0>(panel, width, i32::from, bytes.zero, out),
-        (_, true) => pair_rows::<0>(panel, width, |byte| i32::from(byte as i8), bytes.zero, out),
-    }
-}
-}
-
-/// Pairs both rows of every two of a panel of rows of `width`, which is `WIDTH` unless that is 0. Loops over numbers: iterators need not
-/// be inlined, and then have not the features of the caller.
-#[inline(always)]
-fn pair_rows<const WIDTH: usize>(panel: &[u8], width: usize, widen: impl Fn(u8) -> i32, zero: i16, out: &mut [f32]) {
-    let width = if WIDTH == 0 { width } else { WIDTH };
-    let zero = i32::from(zero);
-    let less = |byte: u8| (widen(byte) - zero) as u32;
+    // A byte with a sign is what its bits are without one, the sign changed, less 128.
+    let flip = if bytes.is_signed { SIGN } else { 0 };
+    let zero = i32::from(bytes.zero) + i32::from(flip);
+    let less = |byte: u8| (i32::from(byte ^ flip) - zero) as u32;
     let rows = panel.len() / width;
     let mut row = 0;
     while row < rows {
         let out = &mut out[row / 2 * width..][..width];
         let low = &panel[row * width..][..width];
-        if row + 1 < rows {
-            let high = &panel[(row + 1) * width..][..width];
-            let mut at = 0;
-            while at < width {
-                out[at] = f32::from_bits(less(low[at]) & 0xffff | less(high[at]) << 16);
-                at += 1;
-            }
-        } else {
-            let mut at = 0;
-            while at < width {
-                out[at] = f32::from_bits(less(low[at]) & 0xffff);
-                at += 1;
-            }
+        let is_last = row + 1 == rows;
+        let high = if is_last { low } else { &panel[(row + 1) * width..][..width] };
+        let kept = if is_last { 0 } else { u32::MAX };
+        let mut at = 0;
+        while at < width {
+            out[at] = f32::from_bits(less(low[at]) & 0xffff | (less(high[at]) & kept) << 16);
+            at += 1;
         }
         row += 2;
     }
+}
 }
 
 /// Both integers in an element; leaves bits in `beyond` if one is too large.

@@ -32,21 +32,9 @@ pub(in crate::host::contraction) fn quads(
 }
 
 vectorised! {
+/// Joins every four rows of a panel of rows of `width`. Loops over numbers: iterators need not be inlined, and then have not the features of
+/// the caller.
 fn join_panel<I, Avx512>(processor, panel: &[u8], width: usize, flip: u8, out: &mut [f32]) {
-    match width {
-        32 => join_rows::<32>(panel, 32, flip, out),
-        16 => join_rows::<16>(panel, 16, flip, out),
-        12 => join_rows::<12>(panel, 12, flip, out),
-        _ => join_rows::<0>(panel, width, flip, out),
-    }
-}
-}
-
-/// Joins every four rows of a panel of rows of `width`, which is `WIDTH` unless that is 0. Loops over numbers: iterators need not be
-/// inlined, and then have not the features of the caller.
-#[inline(always)]
-fn join_rows<const WIDTH: usize>(panel: &[u8], width: usize, flip: u8, out: &mut [f32]) {
-    let width = if WIDTH == 0 { width } else { WIDTH };
     let all = u32::from(flip) * 0x0101_0101;
     let rows = panel.len() / width;
     let whole = rows / JOINED * JOINED;
@@ -54,10 +42,15 @@ fn join_rows<const WIDTH: usize>(panel: &[u8], width: usize, flip: u8, out: &mut
     while row < whole {
         let out = &mut out[row / JOINED * width..][..width];
         let rows = &panel[row * width..][..JOINED * width];
+        let (first, rest) = rows.split_at(width);
+        let (second, rest) = rest.split_at(width);
+        let (third, fourth) = rest.split_at(width);
+        let (first, second, third, fourth) = (&first[..width], &second[..width], &third[..width], &fourth[..width]);
         let mut at = 0;
         while at < width {
-            let byte = |number: usize| u32::from(rows[number * width + at]) << (8 * number);
-            out[at] = f32::from_bits((byte(0) | byte(1) | byte(2) | byte(3)) ^ all);
+            let low = u32::from(first[at]) | u32::from(second[at]) << 8;
+            let high = u32::from(third[at]) | u32::from(fourth[at]) << 8;
+            out[at] = f32::from_bits((low | high << 16) ^ all);
             at += 1;
         }
         row += JOINED;
@@ -76,6 +69,7 @@ fn join_rows<const WIDTH: usize>(panel: &[u8], width: usize, flip: u8, out: &mut
             at += 1;
         }
     }
+}
 }
 
 /// Adds the bytes of each element of packed panels, whose bits of `flip` are changed, to its sum.
