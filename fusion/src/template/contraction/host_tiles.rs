@@ -9,8 +9,8 @@ use warpweave_plan::kernel::{Kernel, ScheduleParams};
 use warpweave_plan::template::Template;
 use warpweave_plan::template::block::fill;
 use warpweave_plan::template::contraction::shape::ContractionShape;
-use warpweave_plan::template::contraction::tile_load::{stored_read, zero_point};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
+use warpweave_plan::template::contraction::{stored_read, zero_point};
 
 use crate::cost::cpu::{CpuArch, Processor};
 

@@ -4,7 +4,7 @@ use warpweave_graph::ElementType;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{Atom, AxisId, Index, Scalar};
 use warpweave_plan::plan::BufferSpace;
-use warpweave_plan::template::contraction::tile_load::stored_read;
+use warpweave_plan::template::contraction::stored_read;
 
 use crate::host::memory::{Base, HostSpace, Memory};
 use crate::host::vector::{Output, Source, StageReads};

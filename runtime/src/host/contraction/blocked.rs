@@ -10,8 +10,8 @@ use warpweave_graph::expr::{AxisId, Range, ReadId};
 use warpweave_graph::program::TensorId;
 use warpweave_plan::body::StageSource;
 use warpweave_plan::plan::{BufferSpace, ROperator};
-use warpweave_plan::template::contraction::tile_load::{stored_read, zero_point};
 use warpweave_plan::template::contraction::{AxisClass, Contraction};
+use warpweave_plan::template::contraction::{stored_read, zero_point};
 
 use super::access::{Access, positions};
 use super::constant::{ConstantPanels, Key, OwnPanels, PackedConstants};

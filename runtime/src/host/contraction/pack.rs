@@ -3,7 +3,7 @@
 use std::ops::Range as Numbers;
 
 use warpweave_graph::ElementType;
-use warpweave_plan::template::contraction::tile_load::is_word_integer;
+use warpweave_plan::template::contraction::is_word_integer;
 
 use super::access::{Access, Linear};
 use super::runs::{Run, Runs, Steps};

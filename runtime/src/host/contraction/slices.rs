@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use warpweave_graph::ElementType;
 use warpweave_graph::expr::{BinaryOp, Scalar, UnaryOp};
-use warpweave_plan::template::contraction::tile_load::is_word_integer;
+use warpweave_plan::template::contraction::is_word_integer;
 
 use super::access::{Access, Linear};
 use super::functions::{Value, binary_of_many, map, select, unary_of_many};

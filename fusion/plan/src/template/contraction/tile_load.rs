@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use warpweave_graph::Numerics;
 use warpweave_graph::arena::Id;
-use warpweave_graph::expr::{AxisId, BinaryOp, Index, Read, ReadId, Scalar, TensorExpr};
+use warpweave_graph::expr::{AxisId, Index, Read, ReadId, Scalar, TensorExpr};
 use warpweave_graph::numerics::WORD_BYTES;
 use warpweave_graph::types::ElementType;
 
@@ -388,32 +388,6 @@ pub fn plain_read(expr: &TensorExpr, factor: &Scalar) -> Option<ReadId> {
         },
         _ => None,
     }
-}
-
-/// A factor without its zero point, and that.
-pub fn zero_point(factor: &Scalar) -> (&Scalar, Option<&Scalar>) {
-    match factor {
-        Scalar::Binary(BinaryOp::Subtract, stored, zero) => (stored, Some(zero)),
-        _ => (factor, None),
-    }
-}
-
-/// The read that a factor is, of values that may be stored in fewer bits.
-pub fn stored_read(expr: &TensorExpr, factor: &Scalar) -> Option<ReadId> {
-    match factor {
-        Scalar::Cast(ElementType::I32, stored) => match **stored {
-            Scalar::Read(read) => {
-                Some(read).filter(|_| is_word_integer(expr.operands[expr.reads[read].operand].element))
-            }
-            _ => None,
-        },
-        _ => plain_read(expr, factor),
-    }
-}
-
-/// Whether values of an element type are computed as integers of 32 bits.
-pub fn is_word_integer(element: ElementType) -> bool {
-    matches!(element, ElementType::I32 | ElementType::I16 | ElementType::U16 | ElementType::I8 | ElementType::U8)
 }
 
 /// Whether a type is that in which singles of fewer bits are stored which are computed as another.
