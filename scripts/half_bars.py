@@ -152,12 +152,12 @@ def check_all(warpweave, names):
     print()
     for backend, own in texts.items():
         median = statistics.median(own) if own else 0
-        print(f"- text of the {len(own)} kernels with HMMA, {backend}: median {kilobytes(median)} KB, bar {kilobytes(MOST_MEDIAN_TEXT)}")
+        print(f"- text of the {len(own)} kernels with HMMA, {backend}: median {kilobytes(median)} KB, bar {kilobytes(MOST_MEDIAN_TEXT)}.")
         if median > MOST_MEDIAN_TEXT:
             beyond.append(f"{backend}: the median of kernels with HMMA is {median:.0f} bytes of text, the bar is {MOST_MEDIAN_TEXT}")
     for layer in layers:
-        print(f"- text of a repeated layer of {REPEATED[0]}: {layer.removeprefix('layer, ')}, bar {kilobytes(REPEATED[2])}")
-    print(f"- {done} of {len(names)} models have figures")
+        print(f"- text of a repeated layer of {REPEATED[0]}: {layer.removeprefix('layer, ')}, bar {kilobytes(REPEATED[2])}.")
+    print(f"- {done} of {len(names)} models have figures.")
     return beyond, done
 
 
@@ -180,7 +180,7 @@ def main():
     if beyond:
         print("\nBeyond a bar:\n")
     for what in beyond:
-        print(f"- {what}")
+        print(f"- {what}.")
     return 1 if beyond else 0
 
 

@@ -37,6 +37,12 @@ impl Panels {
         }
     }
 
+    /// The first element and the width of every panel of so many elements. A panel of n steps begins at n times its first element.
+    pub(super) fn each(self, elements: usize) -> impl Iterator<Item = (usize, usize)> {
+        let all = self.singles(elements);
+        (0..all).step_by(self.width()).map(move |first| (first, self.width_at(first, all)))
+    }
+
     /// Elements a step of the panel that begins with element `first` of `elements`.
     pub(super) fn width_at(self, first: usize, elements: usize) -> usize {
         match self {

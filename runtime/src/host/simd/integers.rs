@@ -53,6 +53,18 @@ pub(in crate::host) mod x86 {
     use crate::host::simd::SumVector;
 
     macro_rules! integers {
+        ($(#[$attribute:meta])* 256, $name:ident, |$one:ident, $factor:ident, $sum:ident| $multiply_add:expr) => {
+            integers!(
+                $(#[$attribute])* $name, __m256i, 8, _mm256_set1_epi32, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_add_epi32,
+                |$one, $factor, $sum| $multiply_add
+            );
+        };
+        ($(#[$attribute:meta])* 512, $name:ident, |$one:ident, $factor:ident, $sum:ident| $multiply_add:expr) => {
+            integers!(
+                $(#[$attribute])* $name, __m512i, 16, _mm512_set1_epi32, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_add_epi32,
+                |$one, $factor, $sum| $multiply_add
+            );
+        };
         ($(#[$attribute:meta])* $name:ident, $vector:ident, $lanes:expr, $splat:ident, $load:ident, $store:ident, $add:ident,
          |$one:ident, $factor:ident, $sum:ident| $multiply_add:expr) => {
             $(#[$attribute])*
@@ -100,37 +112,30 @@ pub(in crate::host) mod x86 {
 
     integers!(
         /// Of AVX2: products of pairs, and a sum.
-        AddedPairs256, __m256i, 8, _mm256_set1_epi32, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_add_epi32,
-        |one, factor, sum| _mm256_add_epi32(sum, _mm256_madd_epi16(one, factor))
+        256, AddedPairs256, |one, factor, sum| _mm256_add_epi32(sum, _mm256_madd_epi16(one, factor))
     );
     integers!(
         /// Of AVX-VNNI, which does both at once.
-        FusedPairs256, __m256i, 8, _mm256_set1_epi32, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_add_epi32,
-        |one, factor, sum| _mm256_dpwssd_avx_epi32(sum, one, factor)
+        256, FusedPairs256, |one, factor, sum| _mm256_dpwssd_avx_epi32(sum, one, factor)
     );
     integers!(
         /// Of AVX-512-VNNI.
-        FusedPairs512, __m512i, 16, _mm512_set1_epi32, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_add_epi32,
-        |one, factor, sum| _mm512_dpwssd_epi32(sum, one, factor)
+        512, FusedPairs512, |one, factor, sum| _mm512_dpwssd_epi32(sum, one, factor)
     );
     integers!(
         /// Four bytes, with a sign in what is loaded, of AVX-VNNI.
-        LoadedSign256, __m256i, 8, _mm256_set1_epi32, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_add_epi32,
-        |one, factor, sum| _mm256_dpbusd_avx_epi32(sum, one, factor)
+        256, LoadedSign256, |one, factor, sum| _mm256_dpbusd_avx_epi32(sum, one, factor)
     );
     integers!(
         /// Four bytes, with a sign in what is the same in all lanes, of AVX-VNNI.
-        SplatSign256, __m256i, 8, _mm256_set1_epi32, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_add_epi32,
-        |one, factor, sum| _mm256_dpbusd_avx_epi32(sum, factor, one)
+        256, SplatSign256, |one, factor, sum| _mm256_dpbusd_avx_epi32(sum, factor, one)
     );
     integers!(
         /// Four bytes, with a sign in what is loaded, of AVX-512-VNNI.
-        LoadedSign512, __m512i, 16, _mm512_set1_epi32, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_add_epi32,
-        |one, factor, sum| _mm512_dpbusd_epi32(sum, one, factor)
+        512, LoadedSign512, |one, factor, sum| _mm512_dpbusd_epi32(sum, one, factor)
     );
     integers!(
         /// Four bytes, with a sign in what is the same in all lanes, of AVX-512-VNNI.
-        SplatSign512, __m512i, 16, _mm512_set1_epi32, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_add_epi32,
-        |one, factor, sum| _mm512_dpbusd_epi32(sum, factor, one)
+        512, SplatSign512, |one, factor, sum| _mm512_dpbusd_epi32(sum, factor, one)
     );
 }

@@ -13,14 +13,11 @@ pub(in crate::host::contraction) fn pair(
     pairs: &mut [f32],
 ) -> bool {
     let mut beyond = 0u32;
-    let (all, mut done, mut written) = (panels.singles(elements), 0, 0);
-    for first in (0..all).step_by(panels.width()) {
-        let width = panels.width_at(first, all);
-        let panel = &words[done..][..width * steps];
-        done += panel.len();
-        for both in panel.chunks(2 * width) {
+    for (first, width) in panels.each(elements) {
+        let panel = &words[first * steps..][..width * steps];
+        let out = &mut pairs[first * steps.div_ceil(2)..];
+        for (both, out) in panel.chunks(2 * width).zip(out.chunks_exact_mut(width)) {
             let (low, high) = both.split_at(width);
-            let out = &mut pairs[written..][..width];
             if high.is_empty() {
                 let low = out.iter_mut().zip(low);
                 low.for_each(|(out, low)| *out = paired(low.to_bits(), 0, &mut beyond));
@@ -28,7 +25,6 @@ pub(in crate::host::contraction) fn pair(
                 let both = out.iter_mut().zip(low.iter().zip(high));
                 both.for_each(|(out, (low, high))| *out = paired(low.to_bits(), high.to_bits(), &mut beyond));
             }
-            written += width;
         }
     }
     beyond == 0
@@ -51,13 +47,10 @@ impl Bytes {
         (elements, steps): (usize, usize),
         pairs: &mut [f32],
     ) {
-        let (processor, all, mut done, mut written) = (Processor::detect(), panels.singles(elements), 0, 0);
-        for first in (0..all).step_by(panels.width()) {
-            let width = panels.width_at(first, all);
-            let panel = &bytes[done..][..width * steps];
-            let out = &mut pairs[written..][..width * steps.div_ceil(2)];
-            pair_panel(processor, panel, width, self, out);
-            (done, written) = (done + panel.len(), written + out.len());
+        let (processor, joined) = (Processor::detect(), steps.div_ceil(2));
+        for (first, width) in panels.each(elements) {
+            let out = &mut pairs[first * joined..][..width * joined];
+            pair_panel(processor, &bytes[first * steps..][..width * steps], width, self, out);
         }
     }
 }

@@ -21,13 +21,10 @@ pub(in crate::host::contraction) fn quads(
     (elements, steps): (usize, usize),
     out: &mut [f32],
 ) {
-    let (processor, all, mut done, mut written) = (Processor::detect(), panels.singles(elements), 0, 0);
-    for first in (0..all).step_by(panels.width()) {
-        let width = panels.width_at(first, all);
-        let panel = &bytes[done..][..width * steps];
-        let out = &mut out[written..][..width * steps.div_ceil(JOINED)];
-        join_panel(processor, panel, width, flip, out);
-        (done, written) = (done + panel.len(), written + out.len());
+    let (processor, joined) = (Processor::detect(), steps.div_ceil(JOINED));
+    for (first, width) in panels.each(elements) {
+        let out = &mut out[first * joined..][..width * joined];
+        join_panel(processor, &bytes[first * steps..][..width * steps], width, flip, out);
     }
 }
 
@@ -80,13 +77,10 @@ pub(in crate::host::contraction) fn add_bytes(
     steps: usize,
     sums: &mut [i32],
 ) {
-    let (processor, all, mut done) = (Processor::detect(), panels.singles(sums.len()), 0);
-    for first in (0..all).step_by(panels.width()) {
-        let width = panels.width_at(first, all);
-        let panel = &bytes[done..][..width * steps];
-        let end = sums.len().min(first + width);
-        add_rows(processor, panel, width, flip, is_signed, &mut sums[first..end]);
-        done += panel.len();
+    let (processor, elements) = (Processor::detect(), sums.len());
+    for (first, width) in panels.each(elements) {
+        let own = &mut sums[first..elements.min(first + width)];
+        add_rows(processor, &bytes[first * steps..][..width * steps], width, flip, is_signed, own);
     }
 }
 
