@@ -122,6 +122,7 @@ others:
 	$(call suite,refit) sh scripts/check_refit.sh $(WARPWEAVE)
 	$(call suite,call-overhead) sh scripts/check_overhead.sh
 	$(call suite,report) python3 scripts/check_report.py --warpweave $(WARPWEAVE)
+	$(call suite,pictures) python3 scripts/check_pictures.py --warpweave $(WARPWEAVE)
 	$(call suite,tour) python3 scripts/tour.py --warpweave $(WARPWEAVE) --check
 	$(call suite,compare) sh scripts/compare_models.sh $(WARPWEAVE)
 	$(call suite,compare-fp16) sh scripts/compare_models.sh $(WARPWEAVE) --precision fp16

@@ -8,20 +8,17 @@ the page scrolls sideways. First it damages the page on purpose and expects each
 """
 
 import argparse
-import html
 import json
 import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
+
+import browser
 
 WIDTHS = [1280, 390]
-HEIGHT = 4000
 
-# Runs inside the page and leaves what is wrong with it in the frame around it.
+# Runs inside the page and finds what is wrong with it.
 PROBE = """
-<script>
 function wrong() {
   const found = [];
   const page = document.documentElement;
@@ -52,10 +49,6 @@ function wrong() {
       (a, b) => `overlap: ${a.element.tagName} and ${b.element.tagName}`);
   return found;
 }
-addEventListener('load', () => {
-  parent.document.getElementById('verdict').textContent = JSON.stringify({ wrong: wrong(), width: window.innerWidth });
-});
-</script>
 """
 
 DAMAGES = {
@@ -65,32 +58,6 @@ DAMAGES = {
     "small": "document.querySelectorAll('svg').forEach(drawing => { drawing.style.width = '60px'; });",
     "scroll": "document.querySelector('main').style.minWidth = '3000px';",
 }
-
-
-def browser():
-    names = ["chromium", "chromium-browser", "google-chrome"]
-    return next((found for found in map(shutil.which, names) if found), None)
-
-
-def verdict(program, page, width, damage=""):
-    """What the probe finds in a page of this width, after the damage."""
-    inner = page.replace("</body>", f"<script>{damage}</script>{PROBE}</body>")
-    outer = f"""<!DOCTYPE html><body style="margin:0"><pre id="verdict"></pre>
-<iframe style="border:0;width:{width}px;height:{HEIGHT}px" srcdoc="{html.escape(inner)}"></iframe></body>"""
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder, "frame.html")
-        path.write_text(outer)
-        command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-                   f"--user-data-dir={folder}/profile", f"--window-size=1600,{HEIGHT}", "--virtual-time-budget=10000",
-                   "--dump-dom", f"file://{path}"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    text = done.stdout.partition('<pre id="verdict">')[2].partition("</pre>")[0]
-    if not text:
-        sys.exit(f"Chromium gave no verdict: {done.stderr.strip()[-400:]}")
-    seen = json.loads(html.unescape(text))
-    if seen["width"] != width:
-        sys.exit(f"the page was {seen['width']} px wide instead of {width} px")
-    return seen["wrong"]
 
 
 def report(options):
@@ -125,7 +92,7 @@ def main():
     parser.add_argument("--warpweave", default="target/release/warpweave", help="the program")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("target/report"), help="for what is written")
     options = parser.parse_args()
-    program = browser()
+    program = browser.program()
     if program is None:
         print("report in a browser: not run, there is no Chromium here")
         return 0
@@ -133,11 +100,11 @@ def main():
     path = report(options)
     page, failed = path.read_text(), 0
     for kind, damage in DAMAGES.items():
-        missed = not any(text.startswith(kind) for text in verdict(program, page, WIDTHS[0], damage))
+        missed = not any(text.startswith(kind) for text in browser.look(program, page, PROBE, WIDTHS[0], damage))
         failed += missed
         print(f"a page damaged to be `{kind}`: {'NOT FOUND' if missed else 'found'}")
     for width in WIDTHS:
-        wrong = verdict(program, page, width)
+        wrong = browser.look(program, page, PROBE, width)
         failed += len(wrong)
         print(f"{width} px: {'ok' if not wrong else 'FAILED'}", *wrong, sep="\n  ")
     subprocess.run(["sh", "scripts/screenshot_report.sh", path, options.folder], check=True)

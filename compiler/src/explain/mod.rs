@@ -4,6 +4,7 @@ mod clock;
 pub mod code_fetches;
 mod colours;
 mod comparison;
+pub mod folding;
 pub mod kernel_text;
 pub mod machine_code;
 pub mod partition;

@@ -7,7 +7,7 @@ use warpweave_graph::arena::Arena;
 use warpweave_graph::program::Names;
 use warpweave_plan::plan::Instruction;
 use warpweave_plan::plan::{OperatorId, ROperator};
-use warpweave_runtime::json::json;
+use warpweave_runtime::json::{Value, json};
 
 use super::clock::Clock;
 
@@ -15,7 +15,7 @@ use super::clock::Clock;
 pub const TRACE_BEGINNING: &str =
     "{\"otherData\":{\"producer\":\"warpweave\"},\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
 
-/// The trace as JSON text: a process for the device, a thread a unit, an event an rTask, wait or signal. The name of an
+/// The trace as JSON text: a process for the device, a thread a unit, an event an rTask, poll, wait or signal. The name of an
 /// rTask is `operator.tile`, the same in every run of a plan; the name of the process says what its times are.
 pub fn trace(operators: &Arena<OperatorId, ROperator>, names: &Names, simulation: &Simulation, clock: Clock) -> String {
     let mut text = TRACE_BEGINNING.to_owned();
@@ -30,17 +30,22 @@ pub fn trace(operators: &Arena<OperatorId, ROperator>, names: &Names, simulation
     for (unit, events) in simulation.units.iter().enumerate() {
         for event in events {
             let (name, category, detail) = describe(operators, event.instruction);
-            let (start, duration) = (event.start, event.end - event.start);
+            let begun = event.start + event.polled;
+            let mut write = |name: &str, category: &str, (start, end): (f64, f64), about: &Value| {
+                let event = json!({
+                    "ph": "X", "pid": 0, "tid": unit, "name": name, "cat": category, "ts": start, "dur": end - start, "args": about
+                });
+                let _ = writeln!(text, "{event},");
+            };
             let nodes = event.instruction.task().map(|task| names.label(&operators[task.operator].origins));
             let about = match nodes.filter(|nodes| !nodes.is_empty()) {
                 Some(nodes) => json!({"what": detail, "nodes": nodes}),
                 None => json!({"what": detail}),
             };
-            let event = json!({
-                "ph": "X", "pid": 0, "tid": unit, "name": name, "cat": category, "ts": start, "dur": duration,
-                "args": about
-            });
-            let _ = writeln!(text, "{event},");
+            if event.polled > 0.0 {
+                write(&format!("poll {name}"), "poll", (event.start, begun), &about);
+            }
+            write(&name, category, (begun, event.end), &about);
         }
     }
     let end = json!({"ph": "i", "pid": 0, "tid": 0, "s": "g", "name": "end", "ts": simulation.makespan});

@@ -87,15 +87,27 @@ impl Logarithmic {
 
 /// A number in about three digits, with a suffix for thousands.
 pub fn short(value: f64) -> String {
+    let (scaled, prefix) = scaled(value);
+    format!("{scaled}{prefix}")
+}
+
+/// A number of bytes in about three digits, in kB, MB and so on.
+pub fn bytes(count: f64) -> String {
+    let (scaled, prefix) = scaled(count);
+    format!("{scaled} {prefix}B")
+}
+
+/// About three digits of a number, and the prefix of the unit that they count.
+fn scaled(value: f64) -> (String, &'static str) {
     let size = value.abs();
-    let (scaled, suffix) = match size {
+    let (scaled, prefix) = match size {
         _ if size >= 1e12 => (value / 1e12, "T"),
         _ if size >= 1e9 => (value / 1e9, "G"),
         _ if size >= 1e6 => (value / 1e6, "M"),
         _ if size >= 1e4 => (value / 1e3, "k"),
         _ => (value, ""),
     };
-    format!("{}{suffix}", digits(scaled))
+    (digits(scaled), prefix)
 }
 
 /// A number in about three digits, without trailing zeros.
@@ -156,6 +168,7 @@ mod tests {
     fn numbers_are_short() {
         assert_eq!(short(12_345_678.0), "12.3M");
         assert_eq!(short(0.0), "0");
+        assert_eq!((bytes(393_216.0), bytes(640.0)), ("393 kB".to_owned(), "640 B".to_owned()));
         assert_eq!(digits(0.004_56), "0.00456");
         assert_eq!(digits(100.0), "100");
         assert_eq!(time(0.000_25), "250 µs");

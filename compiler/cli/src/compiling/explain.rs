@@ -222,7 +222,12 @@ fn of_partition(
     check_partition(build, &chosen, options, DEFAULT_KERNEL_TARGET)?;
     if let Some(directory) = &arguments.directory {
         std::fs::create_dir_all(directory).map_err(file_error("create", directory))?;
-        let title = format!("{name}: {} groups, fusion {}", chosen.groups.len(), arguments.fusion);
+        let microseconds: f64 = chosen.groups.iter().map(|group| group.microseconds).sum();
+        let title = format!(
+            "{name}: {} groups, {microseconds:.1} µs predicted, fusion {}",
+            chosen.groups.len(),
+            arguments.fusion
+        );
         write_file(&directory.join(PARTITION_FILE), picture(&title, &prepared.program, &chosen).as_bytes())?;
     }
     let names = &prepared.program.names;
