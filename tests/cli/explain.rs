@@ -13,7 +13,7 @@ use warpweave::runtime::target::Target;
 use warpweave::{Build, Model, compile};
 
 use crate::support::models_by_hand::doubles;
-use crate::support::tool::{Folder, fail, has_nvrtc, model, succeed, tool};
+use crate::support::tool::{Folder, fail, has_nvrtc, model, printed, succeed, tool};
 
 #[test]
 fn a_plan_is_explained_in_figures_picture_and_trace() {
@@ -104,6 +104,36 @@ fn the_partition_is_explained_unless_the_plan_is_asked_for() {
 }
 
 #[test]
+fn a_summary_fits_a_screen_and_all_lists_every_group() {
+    let folder = Folder::new();
+    let repeated = folder.join("transformer.onnx").display().to_string();
+    succeed(&["models", "export", "transformer_base", "--reduced", "-o", &repeated]);
+    let names = ["bert", "mobilenet_v2", "lstm", "vit", "densenet"];
+    let paths = names.map(|name| model(name, "torchscript.onnx")).into_iter().chain([repeated]);
+    for path in paths {
+        let told = |options: &[&str]| printed(&[&["explain", &path][..], options].concat());
+        let groups = succeed(&["explain", &path])["groups"].as_array().map_or(0, Vec::len);
+        for options in [&[][..], &["--plan"]] {
+            let text = told(options);
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(text.lines().count() <= 40 && widest <= Some(100), "{path}: {text}");
+        }
+        let all = told(&["--all"]);
+        let listed = all.lines().filter(|line| line.starts_with("  group ")).count();
+        assert_eq!(listed, groups, "{path}: {all}");
+        let critical = |text: &str| text.lines().filter(|line| line.starts_with("    o")).count();
+        assert!(critical(&told(&["--plan", "--all"])) > 0, "{path}");
+    }
+}
+
+#[test]
+fn equal_groups_stand_together_in_a_summary() {
+    let path = model("bert", "torchscript.onnx");
+    let text = printed(&["explain", &path]);
+    assert!(text.contains(", × 2  ") && text.contains("2 times the same 3"), "{text}");
+}
+
+#[test]
 fn every_kernel_is_of_nodes_of_the_model() {
     for name in ["mobilenet_v2", "bert", "lstm", "vit"] {
         let file = model(name, "torchscript.onnx");
@@ -138,8 +168,8 @@ fn nodes_are_named_as_the_model_names_them() {
     let read = |file: &str| fs::read_to_string(folder.join("plan").join(file)).expect("it is written");
     let (trace, picture) = (read("trace.json"), read("timeline.svg"));
     assert!(trace.contains("\"nodes\":\"") && picture.contains("&quot;"), "both have names");
-    let told = tool(&["explain", &path, "--plan"]).stdout;
-    assert!(String::from_utf8_lossy(&told).contains("(Gemm \""), "text has names");
+    assert!(printed(&["explain", &path, "--plan"]).contains("  Gemm /"), "text has names");
+    assert!(printed(&["explain", &path, "--plan", "--all"]).contains("(Gemm \""), "text has all names");
 }
 
 #[test]

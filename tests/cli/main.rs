@@ -13,6 +13,7 @@ mod models;
 mod operators;
 mod outputs;
 mod passes;
+mod pictures;
 mod precision;
 mod reduce;
 mod results;

@@ -18,6 +18,7 @@ mod output_kinds;
 mod output_paths;
 mod running;
 mod started_by;
+mod terminal;
 mod training;
 
 pub use captured::{Captured, capture, end_early};

@@ -41,6 +41,30 @@ pub fn repeated_groups(partition: &Partition, names: &Names) -> Vec<Stretch> {
     stretches(&keys)
 }
 
+/// The positions of the groups of each kind: of those with the same kernel, predicted time and operators, wherever they stand. Those
+/// that take longest together come first.
+pub fn kinds_of_groups(partition: &Partition, names: &Names) -> Vec<Vec<usize>> {
+    let groups = &partition.groups;
+    let mut kinds = kinds(groups.iter().map(|group| key(group, names)));
+    let time = |kind: &Vec<usize>| kind.iter().map(|&group| groups[group].microseconds).sum::<f64>();
+    kinds.sort_by(|a, b| time(b).total_cmp(&time(a)));
+    kinds
+}
+
+/// The positions of equal keys, in the order of the first ones.
+pub fn kinds<K: Eq + Hash>(keys: impl Iterator<Item = K>) -> Vec<Vec<usize>> {
+    let mut numbers = HashMap::new();
+    let mut kinds: Vec<Vec<usize>> = Vec::new();
+    for (position, key) in keys.enumerate() {
+        let kind = *numbers.entry(key).or_insert(kinds.len());
+        if kind == kinds.len() {
+            kinds.push(Vec::new());
+        }
+        kinds[kind].push(position);
+    }
+    kinds
+}
+
 /// What equal groups have in common.
 fn key<'a>(group: &FusionGroup, names: &'a Names) -> (String, usize, u64, Vec<(Phase, &'a str)>) {
     let known = group.origins.iter().filter_map(|&origin| names.origins.get(origin));
@@ -50,16 +74,12 @@ fn key<'a>(group: &FusionGroup, names: &'a Names) -> (String, usize, u64, Vec<(P
 
 /// Covers a sequence: what repeats is folded, the block first that saves most, then what is before and behind it.
 pub fn stretches<K: Eq + Hash>(keys: &[K]) -> Vec<Stretch> {
-    let mut numbers = HashMap::new();
-    let keys: Vec<usize> = keys
-        .iter()
-        .map(|key| {
-            let next = numbers.len();
-            *numbers.entry(key).or_insert(next)
-        })
-        .collect();
+    let mut numbers = vec![0; keys.len()];
+    for (number, kind) in kinds(keys.iter()).into_iter().enumerate() {
+        kind.into_iter().for_each(|position| numbers[position] = number);
+    }
     let mut found = Vec::new();
-    cover(&keys, 0, &mut found);
+    cover(&numbers, 0, &mut found);
     found
 }
 

@@ -108,6 +108,33 @@ impl Names {
         label
     }
 
+    /// The first node that has a name, and how many others there are, in at most so many characters. Of a longer name the end is
+    /// kept, which tells it from others. Empty where nothing is known of any.
+    pub fn label_within(&self, origins: &Origins, characters: usize) -> String {
+        let known: Vec<&Origin> = origins.iter().filter_map(|&origin| self.origins.get(origin)).collect();
+        let Some(first) = known.iter().find(|origin| !origin.name.is_empty()).or(known.first()) else {
+            return String::new();
+        };
+        let name = legible(if first.name.is_empty() { &first.result } else { &first.name });
+        let operator = legible(&first.operator);
+        let more = if known.len() > 1 { format!(" +{}", known.len() - 1) } else { String::new() };
+        let taken = operator.chars().count() + 1 + more.chars().count();
+        let room = characters.saturating_sub(taken);
+        let length = name.chars().count();
+        let name: String = match length > room {
+            true => ['…'].into_iter().chain(name.chars().skip(length + 1 - room.max(1))).collect(),
+            false => name.into_owned(),
+        };
+        let label = format!("{operator} {name}");
+        label
+            .trim_end()
+            .chars()
+            .take(characters.saturating_sub(more.len()))
+            .chain(more.chars())
+            .take(characters)
+            .collect()
+    }
+
     /// An id with the nodes behind it: ``o7 (Conv "head")``, or the id alone where nothing is known of them.
     pub fn labelled(&self, id: impl fmt::Display, origins: &Origins) -> String {
         match self.label(origins) {
@@ -155,6 +182,39 @@ impl TensorProgram {
         match self.tensor_name(tensor) {
             Some(name) => format!("{tensor} `{}`", legible(name)),
             None => tensor.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_keep_the_ends_of_names() {
+        let origin = |operator: &str, name: &str| Origin {
+            phase: Phase::Forward,
+            operator: operator.to_owned(),
+            name: name.to_owned(),
+            result: "y".to_owned(),
+        };
+        let mut names = Names::default();
+        let ids: Vec<OriginId> = [origin("Relu", ""), origin("MatMul", "/layer.0/query/MatMul"), origin("Add", "/a")]
+            .into_iter()
+            .map(|origin| names.origins.push(origin))
+            .collect();
+        let all: Origins = ids.iter().copied().collect();
+        let cases = [
+            (&all, 60, "MatMul /layer.0/query/MatMul +2"),
+            (&all, 24, "MatMul …query/MatMul +2"),
+            (&all, 8, "MatMu +2"),
+            (&Origins::from([ids[0]]), 24, "Relu y"),
+            (&Origins::new(), 24, ""),
+        ];
+        for (origins, characters, label) in cases {
+            let found = names.label_within(origins, characters);
+            assert_eq!(found, label);
+            assert!(found.chars().count() <= characters);
         }
     }
 }

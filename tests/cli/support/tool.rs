@@ -67,6 +67,14 @@ pub fn succeed(arguments: &[&str]) -> Value {
     json::from_slice(&output.stdout).expect("JSON is printed")
 }
 
+/// What a command that succeeds prints for people.
+#[track_caller]
+pub fn printed(arguments: &[&str]) -> String {
+    let output = tool(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 /// Runs the binary, expects a failure with this exit code and error code, and returns the whole message.
 #[track_caller]
 pub fn fail(exit: i32, code: &str, arguments: &[&str]) -> String {

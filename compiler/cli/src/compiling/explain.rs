@@ -21,7 +21,7 @@ use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
 use warpweave::{Build, BuildError, Model};
 
 use super::device_compile::ChildProcess;
-use super::explain_text as text;
+use super::explain_text::{self as text, Listing};
 use super::{explain_code, explain_machine_code, explain_partition, explain_rejected};
 use crate::arguments::import::ImportArguments;
 use crate::arguments::precision::PrecisionArguments;
@@ -32,6 +32,7 @@ use crate::error::{CliError, Passed, file_error};
 use crate::output::{Output, write_file};
 use crate::output_kinds::OutputKind;
 use crate::output_paths::{self, OutputFile, TIMELINE_FILES, timeline_outputs};
+use crate::terminal::columns;
 
 /// Arguments of `explain`.
 #[derive(Args)]
@@ -48,6 +49,9 @@ pub struct Arguments {
     /// neighbours stay apart
     #[arg(long, value_name = "NODE|STATEMENT", conflicts_with = "plan")]
     node: Option<String>,
+    /// List every group, or with --plan every rOperator of the critical path, in lines of any length
+    #[arg(long, conflicts_with_all = ["node", "machine_code", "compare"])]
+    all: bool,
     /// Compare, for each kernel, the search's price of an rTask with that of its machine code for sm_90a: a timing of the
     /// disassembled instructions on a model of a multiprocessor. With --plan, the bytes of the plan's code and what a unit fetches of
     /// it
@@ -122,6 +126,12 @@ enum Arena {
     Separate,
 }
 
+impl Arguments {
+    fn listing(&self) -> Listing {
+        if self.all { Listing::Everything } else { Listing::Summary { columns: columns() } }
+    }
+}
+
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     let (arch, timings) = (arguments.search.arch()?, arguments.search.timings()?);
@@ -176,7 +186,8 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     let names = &build.model.program.names;
     let code = plan_code(arguments, &build, &explained)?;
-    let (mut value, text) = (text::plan_value(&name, &explained, names), text::plan(&name, &explained, names));
+    let (mut value, text) =
+        (text::plan_value(&name, &explained, names), text::plan(&name, &explained, names, arguments.listing()));
     value["code"] = explain_code::value(&code);
     text::explained_by(&build, value, text + &explain_code::text(&code), output);
     Ok(true)
@@ -234,7 +245,7 @@ fn of_partition(
     let Some(node) = &arguments.node else {
         let (value, text) = (
             explain_partition::partition_value(name, &levels, &chosen, names),
-            explain_partition::partition(name, &levels, &chosen, names),
+            explain_partition::partition(name, &levels, &chosen, names, arguments.listing()),
         );
         text::explained_by(build, value, text, output);
         return Ok(true);

@@ -1,18 +1,30 @@
 //! What `explain` says of a partition, as text and as JSON.
 
 use std::fmt::Write;
-use warpweave::fusion::cost::PricedKernel;
 
+use warpweave::explain::folding::{kinds, kinds_of_groups, repeated_groups};
 use warpweave::explain::{ExplainedGroup, LevelFigures};
+use warpweave::fusion::cost::PricedKernel;
 use warpweave::fusion::partition::search::neighbours::Verdict;
 use warpweave::fusion::partition::search::{FusionGroup, Partition};
+use warpweave::graph::legible::legible;
 use warpweave::graph::program::Names;
 use warpweave::plan::template::opaque;
 use warpweave::runtime::json::{Value, json};
 
-/// Levels side by side, and the groups of one of them.
-pub fn partition(name: &str, levels: &[LevelFigures], partition: &Partition, names: &Names) -> String {
-    let mut text = format!("{name}: predicted from the cost model\n");
+use super::explain_text::{Listing, shortened};
+
+/// Levels side by side, and the groups of one of them: all, or where the time goes.
+pub fn partition(
+    name: &str,
+    levels: &[LevelFigures],
+    partition: &Partition,
+    names: &Names,
+    listing: Listing,
+) -> String {
+    let microseconds: f64 = partition.groups.iter().map(|group| group.microseconds).sum();
+    let (name, count) = (legible(name), partition.groups.len());
+    let mut text = format!("{name}: {count} groups, {microseconds:.1} us predicted from the cost model\n");
     let _ = writeln!(text, "  level     kernels  activation bytes     weight bytes     estimate  search");
     for figures in levels {
         let _ = writeln!(
@@ -26,10 +38,57 @@ pub fn partition(name: &str, levels: &[LevelFigures], partition: &Partition, nam
             figures.seconds
         );
     }
-    for (position, group) in partition.groups.iter().enumerate() {
-        let _ = writeln!(text, "  {}", head(position, group, names));
+    match listing {
+        Listing::Everything => {
+            for (position, group) in partition.groups.iter().enumerate() {
+                let _ = writeln!(text, "  {}", head(position, group, names));
+            }
+        }
+        Listing::Summary { columns } => summary(&mut text, partition, names, columns),
     }
     text
+}
+
+/// Kinds of groups that a summary lists.
+const KINDS: usize = 10;
+/// Repeated blocks that a summary lists.
+const BLOCKS: usize = 3;
+
+/// What each template takes, the kinds of groups that take longest, and what is repeated.
+fn summary(text: &mut String, partition: &Partition, names: &Names, columns: usize) {
+    let groups = &partition.groups;
+    let all: f64 = groups.iter().map(|group| group.microseconds).sum();
+    let time = |kind: &[usize]| kind.iter().map(|&group| groups[group].microseconds).sum::<f64>();
+    let percent = |kind: &[usize]| 100.0 * time(kind) / all.max(f64::MIN_POSITIVE);
+    let _ = writeln!(text, "  template            groups       time     share");
+    let mut templates = kinds(groups.iter().map(|group| group.kernel.rules().name()));
+    templates.sort_by(|a, b| time(b).total_cmp(&time(a)));
+    for kind in &templates {
+        let (name, count) = (groups[kind[0]].kernel.rules().name(), kind.len());
+        let _ = writeln!(text, "  {name:<17} {count:>8} {:>7.1} us {:>7.1} %", time(kind), percent(kind));
+    }
+    let kinds = kinds_of_groups(partition, names);
+    let _ = writeln!(text, "  groups that take longest, equal ones together");
+    for kind in kinds.iter().take(KINDS) {
+        let group = &groups[kind[0]];
+        let count = if kind.len() > 1 { format!(", × {}", kind.len()) } else { String::new() };
+        let head = format!("  {:>5.1} % {:>8.1} us  {}{count}  ", percent(kind), time(kind), kind[0]);
+        let room = columns.saturating_sub(head.chars().count());
+        let _ = writeln!(text, "{head}{}", names.label_within(&group.origins, room));
+        let _ = writeln!(text, "          {}", shortened(&group.kernel, columns.saturating_sub(10)));
+    }
+    let repeated = repeated_groups(partition, names).into_iter().filter(|stretch| stretch.times > 1);
+    for stretch in repeated.take(BLOCKS) {
+        let (first, last, times) = (stretch.first, stretch.end() - 1, stretch.times);
+        let _ = writeln!(
+            text,
+            "  repeated             groups {first} to {last}: {times} times the same {}",
+            stretch.length
+        );
+    }
+    if groups.len() > kinds.iter().take(KINDS).map(Vec::len).sum() {
+        text.push_str("  --all lists every group; -o DIR draws them\n");
+    }
 }
 
 fn head(position: usize, group: &FusionGroup, names: &Names) -> String {

@@ -3,17 +3,32 @@
 use std::fmt::Write;
 
 use warpweave::Build;
-use warpweave::explain::{Comparison, ExplainedPlan, WayFigures, Win};
+use warpweave::explain::folding::kinds;
+use warpweave::explain::{Comparison, CriticalOperator, ExplainedPlan, WayFigures, Win};
 use warpweave::fusion::schedule::choice::lower_bounds::LowerBounds;
 use warpweave::graph::program::Names;
+use warpweave::plan::kernel::Kernel;
 use warpweave::plan::plan::backend::PlanBackend;
 use warpweave::plan::plan::{EdgeKind, ROperator};
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
 
 use crate::output::Output;
+use crate::terminal::{cut_before, wrapped};
 
-/// rOperators of the critical path that are listed.
+/// How much of a result is listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Listing {
+    /// Where most of the time goes, in lines of at most so many columns.
+    Summary {
+        /// The columns.
+        columns: usize,
+    },
+    /// Everything, in lines of any length.
+    Everything,
+}
+
+/// Kinds of rOperators of the critical path that a summary lists.
 const LISTED: usize = 8;
 
 /// Prints what is explained, and whose constants it follows from.
@@ -25,7 +40,7 @@ pub fn explained_by(build: &Build, mut value: Value, mut text: String, output: &
 }
 
 /// A plan as text.
-pub fn plan(name: &str, explained: &ExplainedPlan, names: &Names) -> String {
+pub fn plan(name: &str, explained: &ExplainedPlan, names: &Names, listing: Listing) -> String {
     let (plan, evidence) = (explained.plan.plan(), explained.plan.evidence());
     let operators = plan.operators();
     let simulation = &explained.simulation;
@@ -40,7 +55,8 @@ pub fn plan(name: &str, explained: &ExplainedPlan, names: &Names) -> String {
             writeln!(text, "{name} on {units} units, {} segments, {} launches", plan.segments.len(), plan.launches())
         }
     };
-    let _ = writeln!(text, "  back end             {}, {}", plan.backend(), explained.reason);
+    let columns = if let Listing::Summary { columns } = listing { columns } else { usize::MAX };
+    text += &wrapped("  back end             ", &format!("{}, {}", plan.backend(), explained.reason), columns);
     for (number, segment) in plan.segments.iter().enumerate().filter(|_| plan.segments.len() > 1) {
         let counts = (segment.operators().len(), segment.tasks());
         let _ = writeln!(
@@ -78,15 +94,54 @@ pub fn plan(name: &str, explained: &ExplainedPlan, names: &Names) -> String {
     );
     let utilisation = simulation.utilisation();
     let busiest = utilisation.iter().copied().fold(0.0, f64::max);
-    let idlest = utilisation.iter().copied().fold(1.0, f64::min).max(0.0);
+    let idlest = utilisation.iter().copied().fold(1.0, f64::min).abs();
     let _ = writeln!(text, "  busiest, idlest unit {}, {}", percent(busiest), percent(idlest));
     let _ = writeln!(text, "  critical path        {} rTasks; most of its time in", simulation.critical_steps());
-    for part in explained.critical_operators().iter().take(LISTED) {
-        let ROperator { kernel, origins, .. } = &operators[part.operator];
-        let labelled = names.labelled(part.operator, origins);
-        let _ = writeln!(text, "    {labelled}: {} rTasks, {:.1} us, {kernel}", part.steps, part.microseconds);
+    match listing {
+        Listing::Everything => {
+            for part in explained.critical_operators() {
+                let ROperator { kernel, origins, .. } = &operators[part.operator];
+                let labelled = names.labelled(part.operator, origins);
+                let _ = writeln!(text, "    {labelled}: {} rTasks, {:.1} us, {kernel}", part.steps, part.microseconds);
+            }
+        }
+        Listing::Summary { columns } => critical(&mut text, explained, names, columns),
     }
     text
+}
+
+/// The kinds of rOperators of which most of the critical path consists.
+fn critical(text: &mut String, explained: &ExplainedPlan, names: &Names, columns: usize) {
+    let operators = explained.plan.plan().operators();
+    let mut parts = explained.critical_operators();
+    parts.sort_by_key(|part| part.operator);
+    let key = |part: &CriticalOperator| {
+        let ROperator { kernel, origins, .. } = &operators[part.operator];
+        let known = origins.iter().filter_map(|&origin| names.origins.get(origin));
+        (kernel.to_string(), known.map(|origin| (origin.phase, origin.operator.clone())).collect::<Vec<_>>())
+    };
+    let time = |kind: &[usize]| kind.iter().map(|&part| parts[part].microseconds).sum::<f64>();
+    let mut kinds = kinds(parts.iter().map(key));
+    kinds.sort_by(|a, b| time(b).total_cmp(&time(a)));
+    for kind in kinds.iter().take(LISTED) {
+        let ROperator { kernel, origins, .. } = &operators[parts[kind[0]].operator];
+        let steps: usize = kind.iter().map(|&part| parts[part].steps).sum();
+        let count = if kind.len() > 1 { format!(", × {}", kind.len()) } else { String::new() };
+        let head = format!("  {:>8.1} us  {steps:>5} rTasks  {}{count}  ", time(kind), parts[kind[0]].operator);
+        let room = columns.saturating_sub(head.chars().count());
+        let _ = writeln!(text, "{head}{}", names.label_within(origins, room));
+        let _ = writeln!(text, "             {}", shortened(kernel, columns.saturating_sub(13)));
+    }
+    if kinds.len() > LISTED || kinds.iter().any(|kind| kind.len() > 1) {
+        text.push_str("  --all lists every rOperator of the critical path\n");
+    }
+}
+
+/// The parameters of a kernel in at most so many columns, with the tile.
+pub fn shortened(kernel: &Kernel, columns: usize) -> String {
+    let text = kernel.to_string();
+    let tile = text.rfind(" tile ").map_or("", |place| &text[place..]);
+    cut_before(tile, &text, columns)
 }
 
 /// A plan as JSON.

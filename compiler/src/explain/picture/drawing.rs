@@ -232,27 +232,13 @@ fn phase(subject: &Subject, group: &FusionGroup) -> String {
     }
 }
 
-/// A group by its number and the first of its nodes that has a name, the end of which tells it from others.
+/// A group by its number and the first of its nodes that has a name.
 fn named(subject: &Subject, group: usize, room: f64) -> String {
+    let characters = (room / text_width("x")) as usize;
+    let number = group.to_string();
     let origins = &subject.partition.groups[group].origins;
-    let known: Vec<&Origin> = origins.iter().filter_map(|&origin| subject.program.names.origins.get(origin)).collect();
-    let Some(first) = known.iter().find(|origin| !origin.name.is_empty()).or(known.first()) else {
-        return fitted(&group.to_string(), room);
-    };
-    let more = if known.len() > 1 { format!(" +{}", known.len() - 1) } else { String::new() };
-    let name = if first.name.is_empty() { &first.result } else { &first.name };
-    let (before, behind) = (format!("{group} {} ", first.operator), more);
-    let left = room - text_width(&before) - text_width(&behind);
-    let most = (left / text_width("x")).max(0.0) as usize;
-    let characters: Vec<char> = name.chars().collect();
-    let end: String = match characters.len() > most {
-        true => ['…']
-            .into_iter()
-            .chain(characters[characters.len() - most.saturating_sub(1).min(characters.len())..].iter().copied())
-            .collect(),
-        false => name.clone(),
-    };
-    fitted(&format!("{before}{end}{behind}"), room)
+    let label = subject.program.names.label_within(origins, characters.saturating_sub(number.len() + 1));
+    format!("{number} {label}").trim_end().to_owned()
 }
 
 /// All that is known of a box, in lines: its kernel, then its groups with their nodes.
