@@ -1,18 +1,22 @@
-//! Merges neighbouring axes that every read and write treat as one, so that tiles are boxes of few long axes.
+//! Merges neighbouring axes that every read and write treat as one, so that tiles are boxes of few long axes, and splits axes that a
+//! reduction divides: the channels behind a grouped convolution are groups and channels of one.
 
 use warpweave_graph::arena::{Arena, Id};
-use warpweave_graph::expr::{Axis, AxisId, AxisKind, Guard, Index, Scalar, TensorExpr, substitute};
+use warpweave_graph::expr::{Atom, Axis, AxisId, AxisKind, Guard, Index, Range, Scalar, TensorExpr, substitute};
 use warpweave_graph::program::TensorId;
 use warpweave_graph::views::Layout;
 
 use warpweave_plan::body::{GroupBody, Stage, StageSource};
 
-/// The body with axes merged for tensors laid out like this. What it computes is unchanged.
+/// The body with axes split and merged for tensors laid out like this. What it computes is unchanged.
 pub fn merge_axes(body: &GroupBody, layouts: &Arena<TensorId, Layout>) -> GroupBody {
     let mut body = body.clone();
     let empty = |stage: &Stage| stage.expr.axes.values().any(|axis| axis.extent == 0);
     if body.stages.iter().any(empty) || body.procedure().is_some() {
         return body;
+    }
+    while let Some(split) = split_divided(&body, layouts) {
+        body = split;
     }
     let mut axis = 0;
     while axis + 1 < body.tile_rank {
@@ -39,17 +43,64 @@ pub fn merge_axes(body: &GroupBody, layouts: &Arena<TensorId, Layout>) -> GroupB
     body
 }
 
+/// Most tile axes of a body that is made by splitting.
+const MOST_TILE_AXES: usize = 6;
+
+/// The body with a tile axis split that a reduction divides; none if that leaves as many divisions.
+fn split_divided(body: &GroupBody, layouts: &Arena<TensorId, Layout>) -> Option<GroupBody> {
+    let stages = body.stages.iter().filter(|stage| stage.expr.reducer.is_some());
+    let indices = stages.flat_map(|stage| stage.expr.reads.values().flat_map(|read| &read.index));
+    let divisions_of = indices.flat_map(Index::terms).filter_map(|(atom, _)| match atom {
+        Atom::FloorDiv(inner, divisor) | Atom::Mod(inner, divisor) => {
+            Some((inner.as_axis()?, usize::try_from(*divisor).ok()?))
+        }
+        Atom::Axis(_) | Atom::Clamp(..) | Atom::Indirect(_) => None,
+    });
+    let extents = body.tile_extents();
+    let splits = |(axis, divisor): &(AxisId, usize)| {
+        let extent = extents.get(axis.index()).copied().unwrap_or(1);
+        *divisor > 1 && *divisor < extent && extent.is_multiple_of(*divisor)
+    };
+    let (axis, divisor) = divisions_of.filter(splits).min()?;
+    let split = split(body, axis, divisor);
+    (split.tile_rank <= MOST_TILE_AXES && divisions(&split, layouts) < divisions(body, layouts)).then_some(split)
+}
+
+/// The body with a tile axis as two, the inner one of which has `divisor` places.
+fn split(body: &GroupBody, axis: AxisId, divisor: usize) -> GroupBody {
+    let mut body = body.clone();
+    for stage in &mut body.stages {
+        let mut axes: Arena<AxisId, Axis> = Arena::new();
+        let mut replacement = Vec::new();
+        for (id, own) in stage.expr.axes.iter() {
+            let mut push = |extent: usize| Index::axis(axes.push(Axis { extent, ..*own }));
+            replacement.push(match id == axis {
+                true => push(own.extent / divisor).times(divisor as i64).add(&push(divisor)),
+                false => push(own.extent),
+            });
+        }
+        replace(stage, &axes, &replacement);
+    }
+    body.tile_rank += 1;
+    body
+}
+
+/// Replaces the axes of a stage, in what it reads and where it writes.
+fn replace(stage: &mut Stage, axes: &Arena<AxisId, Axis>, replacement: &[Index]) {
+    stage.expr = substitute::replace_axes(&stage.expr, axes, replacement);
+    let range = |axis: AxisId| -> Range { stage.expr.range(axis) };
+    for index in stage.output.iter_mut().flat_map(|output| &mut output.index) {
+        *index = index.substitute(&|axis| replacement[axis.index()].clone(), &|read| read, &range);
+    }
+}
+
 /// The body with axes `first` and `first + 1` of these stages merged.
 fn merge(body: &GroupBody, stages: &[usize], first: usize) -> GroupBody {
     let mut body = body.clone();
     for &stage in stages {
         let stage = &mut body.stages[stage];
         let (axes, replacement) = merged_axes(&stage.expr, first);
-        stage.expr = substitute::replace_axes(&stage.expr, &axes, &replacement);
-        let range = |axis: AxisId| stage.expr.range(axis);
-        for index in stage.output.iter_mut().flat_map(|output| &mut output.index) {
-            *index = index.substitute(&|axis| replacement[axis.index()].clone(), &|read| read, &range);
-        }
+        replace(stage, &axes, &replacement);
     }
     body
 }
@@ -64,7 +115,7 @@ fn merged_axes(expr: &TensorExpr, first: usize) -> (Arena<AxisId, Axis>, Vec<Ind
     }
     let ranges = |axis: AxisId| {
         let maximum = axes[axis].extent as i64 - 1;
-        warpweave_graph::expr::Range { minimum: 0, maximum }
+        Range { minimum: 0, maximum }
     };
     let merged = Index::axis(AxisId::from_index(first));
     let inner = extent(first + 1) as i64;
@@ -109,4 +160,35 @@ fn divisions(body: &GroupBody, layouts: &Arena<TensorId, Layout>) -> usize {
 
 fn guard_divisions(guard: &Guard) -> usize {
     guard.conditions().iter().map(|condition| condition.index.divisions()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use warpweave_graph::program::StatementId;
+    use warpweave_graph::program::layout::layouts;
+    use warpweave_graph::program::text::parse;
+    use warpweave_graph::text::Tensors;
+
+    use super::*;
+    use crate::partition::build::{Uses, build};
+
+    #[test]
+    fn channels_behind_groups_are_groups_and_channels_of_one() {
+        let text = "program\nt0: f32[1x8x4x4] = input 0\nt1: f32[8x4] = input 1\n\
+                    e0 (t0, t1) -> t2: f32[1x2x4x4x4] = [a0<1, a1<2, a2<4, a3<4, a4<4] sum[a5<4] \
+                    mul(x0[a0, 4*a1 + a5, a3, a4], x1[4*a1 + a2, a5])\n\
+                    e1 (t2) -> t3: f32[1x8x4x4] = [a0<1, a1<8, a2<4, a3<4] max(x0[0, div(a1, 4), mod(a1, 4), a2, a3], 0.0)\n\
+                    output t3\n";
+        let program = parse(text, &Tensors::new()).expect("a program");
+        let members: BTreeSet<StatementId> = program.statements.ids().collect();
+        let layouts = layouts(&program);
+        let built = build(&program, &Uses::new(&program), &members).expect("the second reads the first point by point");
+        assert!(divisions(&built, &layouts) > 0);
+        let body = merge_axes(&built, &layouts);
+        assert_eq!((body.tile_extents(), divisions(&body, &layouts)), (vec![2, 4, 16], 0), "{body}");
+        let output = body.stages[0].output.as_ref().expect("it leaves");
+        assert_eq!(output.index[1].to_string(), "4*a0 + a1");
+    }
 }
