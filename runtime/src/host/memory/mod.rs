@@ -128,6 +128,30 @@ impl SharedArena {
         // SAFETY: as for `read`; `words` hands out interior mutability.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), to, data.len()) }
     }
+
+    /// Copies elements of so many bytes in, `stride` bytes apart from `offset` on.
+    pub(super) fn write_apart(&self, offset: i64, stride: i64, size: usize, data: &[u8]) {
+        match size {
+            _ if stride == size as i64 => self.write(place(offset), data),
+            1 => self.scatter::<1>(offset, stride, data),
+            2 => self.scatter::<2>(offset, stride, data),
+            4 => self.scatter::<4>(offset, stride, data),
+            _ => self.scatter::<8>(offset, stride, data),
+        }
+    }
+
+    #[expect(unsafe_code, reason = "others may write between the elements")]
+    fn scatter<const N: usize>(&self, offset: i64, stride: i64, data: &[u8]) {
+        let elements = data.as_chunks::<N>().0;
+        let reach = (elements.len().max(1) as i64 - 1) * stride;
+        let low = reach.min(0);
+        let Some(start) = self.pointer(place(offset + low), reach.unsigned_abs() as usize + N) else { return };
+        for (at, element) in elements.iter().enumerate() {
+            // SAFETY: the places of all elements lie within the length whose bounds were checked, and no other thread reads or writes
+            // them meanwhile (see the impl of Sync). Bytes between them are not touched.
+            unsafe { start.offset((at as i64 * stride - low) as isize).cast::<[u8; N]>().write_unaligned(*element) }
+        }
+    }
 }
 
 /// At least so many bytes that are zero. The system gives pages of them when they are used first.
@@ -393,13 +417,9 @@ impl Memory<'_> {
         let reach = (out.len().max(1) as i64 - 1) * stride;
         let length = reach.unsigned_abs() as usize + N;
         let low = offset + reach.min(0);
-        let start = match space {
-            HostSpace::Plan(BufferSpace::Arena) => self.arena.pointer(place(low), length).map(<*mut u8>::cast_const),
-            HostSpace::Plan(BufferSpace::Weights) | HostSpace::Staged(_) => {
-                self.bytes(space, low, length).map(<[u8]>::as_ptr)
-            }
+        let Some(start) = self.start(space, low, length) else {
+            return out.iter_mut().for_each(|out| *out = T::default());
         };
-        let Some(start) = start else { return out.iter_mut().for_each(|out| *out = T::default()) };
         let first = -reach.min(0);
         for (at, out) in out.iter_mut().enumerate() {
             // SAFETY: the places of all elements lie within the length whose bounds were checked. No thread writes them
@@ -407,6 +427,39 @@ impl Memory<'_> {
             let bytes =
                 unsafe { start.offset((first + at as i64 * stride) as isize).cast::<[u8; N]>().read_unaligned() };
             *out = decode(bytes);
+        }
+    }
+
+    /// Decodes elements of `N` bytes, each at a place of so many times `size` behind a byte offset of a space, and at most `reach`
+    /// times; zeros if one may lie outside.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "others may write between the elements")]
+    pub(super) fn gathered<const N: usize, T: Default>(
+        &self,
+        space: HostSpace,
+        (offset, places, reach, size): (i64, &[i64], i64, i64),
+        out: &mut [T],
+        decode: impl Fn([u8; N]) -> T,
+    ) {
+        let Some(start) = self.start(space, offset, place(reach * size).saturating_add(N)) else {
+            return out.iter_mut().for_each(|out| *out = T::default());
+        };
+        for (out, &at) in out.iter_mut().zip(places) {
+            let at = if (0..=reach).contains(&at) { at } else { 0 };
+            // SAFETY: the element lies within the bytes whose bounds were checked, which reach from the offset to behind the farthest
+            // place. No thread writes it while it is read (see the impl of Sync for the arena). Bytes between elements are not touched.
+            let bytes = unsafe { start.offset((at * size) as isize).cast::<[u8; N]>().read_unaligned() };
+            *out = decode(bytes);
+        }
+    }
+
+    /// A pointer to so many bytes of a space; none if they do not lie inside, which is noted.
+    fn start(&self, space: HostSpace, offset: i64, length: usize) -> Option<*const u8> {
+        match space {
+            HostSpace::Plan(BufferSpace::Arena) => self.arena.pointer(place(offset), length).map(<*mut u8>::cast_const),
+            HostSpace::Plan(BufferSpace::Weights) | HostSpace::Staged(_) => {
+                self.bytes(space, offset, length).map(<[u8]>::as_ptr)
+            }
         }
     }
 
@@ -434,33 +487,18 @@ impl Memory<'_> {
 
     /// Stores singles from byte `offset` of the arena on, `stride` bytes apart.
     pub(super) fn store_singles(&self, offset: i64, stride: i64, values: &[f32]) {
-        if stride == SINGLE_BYTES as i64 {
-            return self.arena.write(place(offset), bytemuck::cast_slice(values));
-        }
-        for (at, value) in values.iter().enumerate() {
-            self.arena.write(place(offset + at as i64 * stride), &value.to_le_bytes());
-        }
+        self.arena.write_apart(offset, stride, SINGLE_BYTES, bytemuck::cast_slice(values));
     }
 
     /// Stores bytes from byte `offset` of the arena on, `step` apart.
     pub(super) fn store_bytes(&self, offset: i64, step: i64, bytes: &[u8]) {
-        if step == 1 {
-            return self.arena.write(place(offset), bytes);
-        }
-        for (at, byte) in bytes.iter().enumerate() {
-            self.arena.write(place(offset + at as i64 * step), &[*byte]);
-        }
+        self.arena.write_apart(offset, step, 1, bytes);
     }
 
     /// Stores elements of 16 bits from byte `offset` of the arena on, `step` elements apart.
     pub(super) fn store_codes(&self, offset: i64, step: i64, codes: &[u16]) {
-        if step == 1 {
-            return self.arena.write(place(offset), bytemuck::cast_slice(codes));
-        }
-        for (at, code) in codes.iter().enumerate() {
-            let byte = offset + at as i64 * step * size_of::<u16>() as i64;
-            self.arena.write(place(byte), &code.to_le_bytes());
-        }
+        let size = size_of::<u16>();
+        self.arena.write_apart(offset, step * size as i64, size, bytemuck::cast_slice(codes));
     }
 
     /// Stores elements from byte `offset` of the arena on, `stride` bytes apart.

@@ -10,6 +10,7 @@ use super::arithmetic::mathematics::{single_of_bfloat, single_of_half};
 use super::arithmetic::processor::{Processor, vectorised};
 use super::frame::{Frame, Kind, Number, Slot};
 use super::gather::Gather;
+use super::lanes::Extent;
 use super::place::{Bounds, Chunk, Here, Indirect, LaneAxes, Place};
 use super::segment::Segment;
 use crate::host::indices::HostIndexChecks;
@@ -39,8 +40,8 @@ const GATHERED: usize = 64;
 enum Lie<'l> {
     /// One after another.
     Line { offset: i64, stride: i64 },
-    /// Each at a place of its own.
-    At(&'l [i64]),
+    /// Each at a place of its own: so many times `size` behind the offset, and at most `reach` times.
+    At { offset: i64, places: &'l [i64], reach: i64, size: i64 },
 }
 
 /// Where a load takes place.
@@ -64,11 +65,11 @@ impl Load {
         self.position.is_still() && self.guard.iter().all(|bounds| bounds.place.is_still())
     }
 
-    /// The same where these reads name places.
-    pub(crate) fn at_named(self, lanes: LaneAxes, indirect: &Indirect) -> Self {
-        let gather = match &self.position {
-            Place::Scattered(index) if self.guard.is_empty() => Gather::new(index, lanes, indirect),
-            Place::Scattered(_) | Place::Line(_) => None,
+    /// The same on columns along an axis, where these reads name places.
+    pub(crate) fn at_named(self, column: Option<Extent>, indirect: &Indirect) -> Self {
+        let gather = match (&self.position, column) {
+            (Place::Scattered(index), Some(column)) if self.guard.is_empty() => Gather::new(index, column, indirect),
+            _ => None,
         };
         Self { gather, ..self }
     }
@@ -127,14 +128,16 @@ impl Load {
                 }
             }
         } else if let Some(gather) = &self.gather {
-            let mut offsets = [0; GATHERED];
+            let mut places = [0; GATHERED];
             for row in 0..chunk.rows {
-                for column in (0..chunk.columns).step_by(GATHERED) {
+                let mut column = 0;
+                while column < chunk.columns {
                     let lane = row * chunk.columns + column;
-                    let offsets = &mut offsets[..(chunk.columns - column).min(GATHERED)];
-                    gather.offsets(&here, [row, column, lane], [base, size], offsets);
-                    let out = &mut out[lane..][..offsets.len()];
-                    load(processor, at.memory, self.space, self.element, Lie::At(offsets), out);
+                    let count = chunk.columns - column;
+                    let (first, places, reach) = gather.places(&here, [row, column, lane], count, &mut places);
+                    let lie = Lie::At { offset: base + first * size, places, reach, size };
+                    load(processor, at.memory, self.space, self.element, lie, &mut out[lane..][..places.len()]);
+                    column += places.len();
                 }
             }
         } else {
@@ -216,12 +219,8 @@ fn each<const N: usize, T: Number>(
 ) {
     let (offset, stride) = match lie {
         Lie::Line { offset, stride } => (offset, stride),
-        Lie::At(offsets) => {
-            for (out, &offset) in out.iter_mut().zip(offsets) {
-                let bytes = memory.bytes(space, offset, N).and_then(|bytes| bytes.first_chunk::<N>());
-                *out = bytes.map_or(T::default(), |bytes| decode(*bytes));
-            }
-            return;
+        Lie::At { offset, places, reach, size } => {
+            return memory.gathered(space, (offset, places, reach, size), out, decode);
         }
     };
     if stride == N as i64 {

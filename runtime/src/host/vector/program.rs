@@ -55,9 +55,19 @@ pub(crate) struct Scope<'s> {
 impl Scope<'_> {
     /// The table of an index, if it varies with lanes and with nothing else.
     fn table(&self, index: &Index) -> Option<Table> {
-        let of = |axis: usize| (axis, self.reads.expr.axes[AxisId::from_index(axis)].extent);
-        let columns: Vec<Extent> = self.merged.iter().rev().chain(&self.lanes.column).map(|axis| of(*axis)).collect();
-        Table::new(index, self.lanes.row.map(of), &columns)
+        let columns: Vec<Extent> =
+            self.merged.iter().rev().chain(&self.lanes.column).map(|axis| self.extent(*axis)).collect();
+        Table::new(index, self.lanes.row.map(|axis| self.extent(axis)), &columns)
+    }
+
+    /// The axis of columns, with the extent of all that it stands for.
+    fn column(&self) -> Option<Extent> {
+        let extent = |axes: &[usize]| axes.iter().map(|axis| self.extent(*axis).1).product::<usize>();
+        self.lanes.column.map(|axis| (axis, extent(&[axis]) * extent(self.merged)))
+    }
+
+    fn extent(&self, axis: usize) -> Extent {
+        (axis, self.reads.expr.axes[AxisId::from_index(axis)].extent)
     }
 }
 
@@ -208,8 +218,17 @@ impl Program {
                     }
                 }
             }
-            Place::Scattered(_) => {
-                each_point(chunk, |row, column, lane| out[lane] = place.at(&here, row, column, lane))
+            Place::Scattered(index) => {
+                for row in 0..chunk.rows {
+                    let mut rest = &mut out[row * chunk.columns..][..chunk.columns];
+                    while !rest.is_empty() {
+                        let column = chunk.columns - rest.len();
+                        let found = here.segment(index, row, column, row * chunk.columns + column);
+                        let length = found.length.min(rest.len() as i64) as usize;
+                        let run = rest.split_off_mut(..length).expect("a segment is no longer than the rest");
+                        run.iter_mut().enumerate().for_each(|(at, out)| *out = found.value + at as i64 * found.step);
+                    }
+                }
             }
         }
         frame.put(to, out);
@@ -319,10 +338,14 @@ impl Translation<'_, '_> {
                         to
                     }
                 };
-                let own = self.free.take(Kind::of(*element), to.is_uniform);
-                self.instructions.push(Instruction::Cast([ElementType::I64, *element], to, own));
-                self.free.slots.push(to);
-                (*element, own)
+                if *element == ElementType::I64 {
+                    (*element, to)
+                } else {
+                    let own = self.free.take(Kind::of(*element), to.is_uniform);
+                    self.instructions.push(Instruction::Cast([ElementType::I64, *element], to, own));
+                    self.free.slots.push(to);
+                    (*element, own)
+                }
             }
             Step::Holds(guard) => {
                 let bounds = |condition: &Condition| Bounds::new(condition, self.scope.lanes, &self.uniform());
@@ -382,7 +405,7 @@ impl Translation<'_, '_> {
             }
             Source::Memory { .. } => {
                 let load = reads.load(read, self.scope.lanes, &self.uniform());
-                let load = load.at_named(self.scope.lanes, &self.indirect);
+                let load = load.at_named(self.scope.column(), &self.indirect);
                 let to = self.free.take(Kind::of(element), load.is_uniform());
                 let is_still = load.is_still();
                 self.instructions.push(Instruction::Load(load, to));

@@ -29,14 +29,17 @@ pub(crate) enum Target<'t> {
 }
 
 impl Target<'_> {
-    fn write(&mut self, offset: i64, bytes: &[u8]) {
-        match self {
-            Self::Arena(arena) => arena.write(place(offset), bytes),
-            Self::Box { bytes: own, first } => {
-                let start = place(offset - *first);
-                if let Some(to) = start.checked_add(bytes.len()).and_then(|end| own.get_mut(start..end)) {
-                    to.copy_from_slice(bytes);
-                }
+    /// Writes elements of so many bytes, `step` bytes apart from an offset on.
+    fn write(&mut self, offset: i64, step: i64, size: usize, elements: &[u8]) {
+        let (own, first) = match self {
+            Self::Arena(arena) => return arena.write_apart(offset, step, size, elements),
+            Self::Box { bytes, first } => (bytes, *first),
+        };
+        let together = if step == size as i64 { elements.len().max(1) } else { size };
+        for (lane, elements) in elements.chunks_exact(together).enumerate() {
+            let start = place(offset + lane as i64 * step - first);
+            if let Some(to) = start.checked_add(together).and_then(|end| own.get_mut(start..end)) {
+                to.copy_from_slice(elements);
             }
         }
     }
@@ -68,13 +71,7 @@ impl Store {
     #[expect(clippy::too_many_arguments, reason = "a row of a register and where it goes")]
     fn run_row(&self, of: Slot, from: usize, count: usize, start: i64, step: i64, frame: &Frame, target: &mut Target) {
         let write = |target: &mut Target, bytes: &[u8], at: usize, size: usize| {
-            let start = start + at as i64 * step;
-            if step == size as i64 {
-                return target.write(start, bytes);
-            }
-            for (lane, value) in bytes.chunks_exact(size).enumerate() {
-                target.write(start + lane as i64 * step, value);
-            }
+            target.write(start + at as i64 * step, step, size, bytes);
         };
         let element = self.element;
         match of.kind {

@@ -37,6 +37,8 @@ use values::{Values, move_together};
 pub(crate) const BUFFER: usize = PLANE + BLOCK + TOGETHER;
 /// Most values of all planes of a window's chunk.
 const PLANE: usize = 16 << 10;
+/// Most dimensions behind those that windows move over.
+const MOST_BEHIND: usize = 1;
 /// Values that are copied before any is reduced: a processor reads again what it has written a while ago.
 const TOGETHER: usize = 4 << 10;
 
@@ -69,6 +71,8 @@ struct Found<'s> {
     form: Form<'s>,
     rows: WindowDimension,
     columns: WindowDimension,
+    /// Whether columns are the last dimension of what windows move over.
+    is_last: bool,
     /// The points of the taps.
     points: Vec<Vec<i64>>,
 }
@@ -77,6 +81,11 @@ struct Found<'s> {
 pub(crate) fn order(stages: &[&StageReads], tile: &[Extent], is_whole: &dyn Fn(usize) -> bool) -> Option<Order> {
     let found: Vec<Option<Found>> = stages.iter().map(|stage| Found::new(stage, tile)).collect();
     let axes = found.iter().flatten().next()?.axes();
+    // Where neighbouring elements are of other windows, lanes along them may cost less than copies.
+    let is_apart = found.iter().flatten().any(|found| found.axes() == axes && !found.is_last);
+    if is_apart && Order::of(tile, stages, is_whole).lanes().column != axes.column {
+        return None;
+    }
     let own = |found: &'_ Option<Found>| found.as_ref().is_some_and(|found| found.axes() == axes);
     let mut indices: Vec<&Index> = Vec::new();
     for (stage, found) in stages.iter().zip(&found) {
@@ -97,13 +106,20 @@ pub(crate) fn order(stages: &[&StageReads], tile: &[Extent], is_whole: &dyn Fn(u
 impl<'s> Found<'s> {
     fn new(reads: &'s StageReads, tile: &[Extent]) -> Option<Self> {
         let forms = || Form::all(reads).into_iter();
-        let found = |has_rows: bool| forms().find_map(|form| Self::in_dimensions(reads, form, tile, has_rows));
-        found(true).or_else(|| found(false))
+        let found = |has_rows: bool, behind: usize| {
+            forms().find_map(|form| Self::in_dimensions(reads, form, tile, (has_rows, behind)))
+        };
+        (0..=MOST_BEHIND).find_map(|behind| found(true, behind).or_else(|| found(false, behind)))
     }
 
-    /// The windows over the last dimension, and over the one before it, or several as one, if there are any or it has an axis of
-    /// several values.
-    fn in_dimensions(reads: &'s StageReads, form: Form<'s>, tile: &[Extent], has_rows: bool) -> Option<Self> {
+    /// The windows over a dimension with so many behind it, and over the one before it, or several as one, if there are any or it has
+    /// an axis of several values.
+    fn in_dimensions(
+        reads: &'s StageReads,
+        form: Form<'s>,
+        tile: &[Extent],
+        (has_rows, behind): (bool, usize),
+    ) -> Option<Self> {
         let (expr, rank) = (&reads.expr, tile.len());
         let read = &expr.reads[form.reads[0]];
         let extents: Vec<usize> = expr.axes.values().map(|axis| axis.extent).collect();
@@ -116,7 +132,7 @@ impl<'s> Found<'s> {
         let dimension =
             |at: &Numbers<usize>| WindowDimension::new(&joined(at), shape[at.clone()].iter().product(), &extents, rank);
         let is_long = |axis: Option<usize>| tile.iter().any(|of| Some(of.0) == axis && of.1 > 1);
-        let last = read.index.len().checked_sub(1)?;
+        let last = read.index.len().checked_sub(1 + behind)?;
         let mut columns = dimension(&(last..last + 1)).filter(|columns| is_long(columns.axis))?;
         // Values that are computed are so in lines of one dimension.
         let is_read = matches!(form.moved, Scalar::Read(_));
@@ -131,12 +147,13 @@ impl<'s> Found<'s> {
             let of_rows = !row.is_empty() && rows.narrow(&row_index, condition);
             of_rows || columns.narrow(&read.index[last], condition)
         });
-        let mut others = (0..last).filter(|at| !row.contains(at)).map(|at| &read.index[at]);
+        let is_other = |at: &usize| *at != last && !row.contains(at);
+        let mut others = (0..read.index.len()).filter(is_other).map(|at| &read.index[at]);
         let are_still = others.all(|index| is_still(index, rank, [&rows, &columns]));
         let points =
             tap_points(expr, [&rows, &columns]).filter(|_| are_bounds && are_still && rows.axis != columns.axis)?;
         let is_window = move_together(expr, &form, [&rows, &columns]);
-        is_window.then_some(Self { form, rows, columns, points })
+        is_window.then_some(Self { form, rows, columns, is_last: behind == 0, points })
     }
 
     /// The axes along which windows move.
@@ -169,7 +186,7 @@ impl Window {
         accumulators: Slot,
         pinned: Counts,
     ) -> Option<(Self, Counts)> {
-        let Found { form, mut rows, mut columns, points } = Found::new(reads, tile)?;
+        let Found { form, mut rows, mut columns, points, .. } = Found::new(reads, tile)?;
         let extent = |axis: Option<usize>| tile.iter().find(|of| Some(of.0) == axis).map_or(1, |(_, extent)| *extent);
         let (height, width) = (extent(rows.axis), extent(columns.axis));
         let lanes = order.lanes();
