@@ -27,6 +27,8 @@ pub fn add(suite: &mut Suite) {
     suite.trial("a row's epilogue reads memory on host", root_mean_square);
     suite.trial("elements at named places on host", gathers);
     suite.trial("products of few columns on host", few_columns);
+    suite.trial("columns that quotients and bounds scatter on host", scattered_columns);
+    suite.trial("windows over innermost channels on host", windows_of_innermost_channels);
     suite.trial("a ResNet-50 of 224 pixels on host within two seconds", resnet);
 }
 
@@ -127,6 +129,75 @@ const AFTER_SUMS: [&str; 5] = [
     "min(max(mul(reduced, 0.5), -3.0), 3.0)",
     "add(reduced, tanh(x2[a0]))",
 ];
+
+/// Expressions of single precision whose columns lie at quotients, remainders and within bounds.
+const SCATTERED: [&str; 7] = [
+    "[a0<6, a1<20, a2<30] x0[a0, div(a1, 2), div(a2, 2)]",
+    "[a0<6, a1<20, a2<30] add(x0[a0, div(a1, 2), div(a2, 3)], x0[a0, mod(a1, 10), mod(7*a2, 15)])",
+    "[a0<6, a1<40, a2<60] x0[a0, clamp(div(a1 + 2, 4) - 1, 0, 9), clamp(div(a2 + 2, 4) - 1, 0, 14)]",
+    "[a0<6, a1<40, a2<60] mul(x0[a0, div(a1, 4), div(a2, 4)], f32(i64[mod(2*a1 + 5, 8)]))",
+    "[a0<6, a1<20, a2<30] add(x0[a0, div(a1, 2), clamp(a2 - 3, 0, 14)], f32(i64[mod(2*a2 + 5, 8)]))",
+    "[a0<6, a1<20, a2<30] (a1 + a2 in 1..40 ? x0[a0, div(a1, 2), div(a2, 2)] : 0.0)",
+    "[a0<6, a1<20, a2<300] x0[a0, div(a1, 2), mod(div(a2, 7), 15)]",
+];
+
+fn scattered_columns() {
+    for expression in SCATTERED {
+        let axes = expression[1..].split(']').next().unwrap_or_default().split(", ");
+        let shape = axes.filter_map(|axis| axis.split('<').nth(1)).collect::<Vec<&str>>().join("x");
+        agrees(&format!(
+            "program\nt0: f32[6x10x15] = input 0\ne0 (t0) -> t1: f32[{shape}] = {expression}\noutput t1 \"y\"\n"
+        ));
+    }
+}
+
+/// Windows over two dimensions with channels behind them: the extents of both, of taps and of channels, steps and dilations.
+const INNERMOST: [([usize; 2], [usize; 2], usize, usize, usize); 5] = [
+    ([14, 14], [3, 3], 24, 1, 1),
+    ([20, 33], [7, 7], 5, 1, 1),
+    ([15, 17], [3, 5], 8, 2, 1),
+    ([19, 12], [3, 3], 3, 1, 2),
+    ([1, 40], [1, 9], 6, 1, 1),
+];
+
+fn windows_of_innermost_channels() {
+    for ([height, width], [rows, columns], channels, step, dilation) in INNERMOST {
+        let reach = |taps: usize| (taps - 1) * dilation / 2;
+        let (above, left) = (reach(rows), reach(columns));
+        let (high, wide) = (height.div_ceil(step), width.div_ceil(step));
+        let times = |factor: usize, axis: &str| if factor == 1 { axis.to_owned() } else { format!("{factor}*{axis}") };
+        let less = |by: usize| if by == 0 { String::new() } else { format!(" - {by}") };
+        let row = format!("{} + {}{}", times(step, "a1"), times(dilation, "a3"), less(above));
+        let column = format!("{} + {}{}", times(step, "a2"), times(dilation, "a4"), less(left));
+        let mut conditions = [(above, format!("{row} in 0..{height}")), (left, format!("{column} in 0..{width}"))];
+        conditions.sort_by_key(|(reach, _)| std::cmp::Reverse(*reach));
+        let [(_, first), (_, second)] = conditions;
+        let read = format!("({first}, {second} ? x0[{row}, {column}, a0] : 0.0)");
+        let of = |body: &str| {
+            format!(
+                "program\nt0: f32[{height}x{width}x{channels}] = input 0\nt1: f32[{channels}x{rows}x{columns}] = input 1\n\
+                 e0 (t0, t1) -> t2: f32[{channels}x{high}x{wide}] = [a0<{channels}, a1<{high}, a2<{wide}] {body}\noutput t2 \"y\"\n"
+            )
+        };
+        agrees(&of(&format!("sum[a3<{rows}, a4<{columns}] mul({read}, x1[a0, a3, a4])")));
+        agrees(&of(&format!("max[a3<{rows}, a4<{columns}] {read} then mul(reduced, x1[a0, 0, 0])")));
+    }
+}
+
+/// The host gives what the program says, and the same bits on any number of threads.
+fn agrees(text: &str) {
+    let program = programs::parse(text, &Tensors::new()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let compiled = host_plan(&program);
+    let inputs = random::inputs(&mut Random::new(31), &program);
+    let expected = evaluate(&program, &inputs).expect("the statement has a value");
+    let run = |threads: usize| {
+        let mut session = HostSession::new(&compiled.plan, Vec::new().into(), threads).expect("the plan folds");
+        session.run(&inputs).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    };
+    let found = run(1);
+    assert_close(&found, &expected, 1e-6);
+    assert_eq!(found, run(3), "{text}");
+}
 
 fn few_columns() {
     for (rows, columns) in [(96, 4), (67, 4), (130, 1), (40, 7)] {
