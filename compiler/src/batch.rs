@@ -5,7 +5,11 @@ use std::collections::HashMap;
 use warpweave_graph::ProgramSkeleton;
 use warpweave_graph::arena::Id;
 use warpweave_graph::expr::{AxisId, Index, Read, TensorExpr};
-use warpweave_graph::program::{Definition, Statement, TensorId};
+use warpweave_graph::program::{Definition, OriginId, Phase, Statement, TensorId};
+use warpweave_graph::training::{LEARNING_RATE, SEED};
+use warpweave_runtime::bundle::Signature;
+
+use crate::training::samples;
 
 /// Points of an expression at which its reads are looked at.
 const POINTS: usize = 96;
@@ -40,6 +44,35 @@ pub fn batch(program: &ProgramSkeleton) -> Option<usize> {
     (0..CANDIDATES.min(first.len())).find_map(of_axis)
 }
 
+/// Operators whose layers go through time along a dimension of their inputs, mostly the first one.
+const RECURRENT: [&str; 3] = ["LSTM", "GRU", "RNN"];
+
+/// How many samples a batch of a training step has: the first dimension of what it is given, where that is shared. Behind recurrent
+/// layers it is the first or second one along which the last of them mixes nothing; statistics of a batch may mix its samples.
+pub fn samples_of(program: &ProgramSkeleton, signature: &Signature) -> Option<usize> {
+    let phase = |statement: &Statement| program.names.phase(&statement.origins);
+    let forward: Vec<&Statement> = program.statements.values().filter(|next| phase(next) == Phase::Forward).collect();
+    let is_recurrent = |origin: &OriginId| {
+        program.names.origins.get(*origin).is_some_and(|origin| RECURRENT.contains(&origin.operator.as_str()))
+    };
+    let Some(last) = forward.iter().rfind(|statement| statement.origins.iter().any(is_recurrent)) else {
+        return samples(signature);
+    };
+    let given = signature.inputs.iter().zip(&program.inputs);
+    let given: Vec<TensorId> = given
+        .filter(|(port, _)| ![SEED, LEARNING_RATE].contains(&port.name.as_str()))
+        .map(|(_, input)| *input)
+        .collect();
+    let first = &program.tensors[*given.first()?].ty.shape;
+    (0..CANDIDATES.min(first.len())).find_map(|axis| {
+        let batch = *first.get(axis).filter(|extent| **extent > 0)?;
+        let layouts = given.iter().map(|&input| Some((input, of_input(program, input, (axis, batch))?)));
+        let mut layouts: HashMap<TensorId, Layout> = layouts.collect::<Option<_>>()?;
+        forward.iter().for_each(|statement| _ = follow(statement, &mut layouts, batch));
+        (batch == 1 || layouts.contains_key(&last.output)).then_some(batch)
+    })
+}
+
 /// Where an input has its items: along the given axis, or else along another one of that extent.
 fn of_input(program: &ProgramSkeleton, input: TensorId, (axis, batch): (usize, usize)) -> Option<Layout> {
     let shape = &program.tensors[input].ty.shape;
@@ -49,14 +82,18 @@ fn of_input(program: &ProgramSkeleton, input: TensorId, (axis, batch): (usize, u
 
 /// Whether every element that follows from inputs follows from those of one item.
 fn is_independent(program: &ProgramSkeleton, mut layouts: HashMap<TensorId, Layout>, batch: usize) -> bool {
-    for statement in program.statements.values() {
-        let operands: Vec<Option<Layout>> = statement.operands.iter().map(|id| layouts.get(id).copied()).collect();
-        if operands.iter().any(Option::is_some) {
-            let Some(layout) = of_output(statement, &operands, batch) else { return false };
-            layouts.insert(statement.output, layout);
-        }
+    program.statements.values().all(|statement| follow(statement, &mut layouts, batch))
+}
+
+/// Notes how the items lie in what a statement defines, if it reads any; `false` if it mixes them.
+fn follow(statement: &Statement, layouts: &mut HashMap<TensorId, Layout>, batch: usize) -> bool {
+    let operands: Vec<Option<Layout>> = statement.operands.iter().map(|id| layouts.get(id).copied()).collect();
+    if operands.iter().all(Option::is_none) {
+        return true;
     }
-    true
+    let layout = of_output(statement, &operands, batch);
+    layouts.extend(layout.map(|layout| (statement.output, layout)));
+    layout.is_some()
 }
 
 /// How the items lie in what a statement defines; `None` if they are mixed.

@@ -2,9 +2,6 @@
 
 use std::io::{Error, ErrorKind};
 
-/// What to do where nothing more is known than that a file cannot be read or written.
-pub const FILE_REMEDY: &str = "check the path and its permissions";
-
 /// The number of the error that a process has no descriptor left for another file.
 const TOO_MANY_OPEN: i32 = 24;
 
@@ -19,6 +16,6 @@ pub fn file_remedy(error: &Error) -> &'static str {
         ErrorKind::FileTooLarge => "raise the limit on the size of a file, or name a file on another file system",
         ErrorKind::InvalidFilename => "name a shorter path",
         _ if error.raw_os_error() == Some(TOO_MANY_OPEN) => "raise the limit on open files with `ulimit -n`",
-        _ => FILE_REMEDY,
+        _ => "check the path and its permissions",
     }
 }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-pub use file_remedy::{FILE_REMEDY, file_remedy};
+pub use file_remedy::file_remedy;
 
 /// Characters of a name that a message shows.
 const LONGEST: usize = 160;

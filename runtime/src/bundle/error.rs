@@ -3,7 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use warpweave_graph::legible::{FILE_REMEDY, file_remedy};
+#[cfg(feature = "compile")]
+use warpweave_graph::legible::file_remedy;
 use warpweave_graph::program::verify::ProgramError;
 
 use crate::session::FailureKind;
@@ -14,7 +15,12 @@ use super::name::{BundleTarget, EntryName};
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
     /// The file system refuses.
-    #[error("cannot {action} {}: {source}; {}", path.display(), remedy(source))]
+    // Who only reads bundles is told less, for a smaller program.
+    #[cfg_attr(feature = "compile", error("cannot {action} {}: {source}; {}", path.display(), file_remedy(source)))]
+    #[cfg_attr(
+        not(feature = "compile"),
+        error("cannot {action} {}: {source}; check the path and its permissions", path.display())
+    )]
     File {
         /// What was tried.
         action: &'static str,
@@ -132,11 +138,6 @@ impl BundleError {
             Self::Version { .. } | Self::Target { .. } => FailureKind::Environment,
         }
     }
-}
-
-/// What to do about a failure of the file system. Who only reads bundles is told less, for a smaller program.
-fn remedy(source: &io::Error) -> &'static str {
-    if cfg!(feature = "compile") { file_remedy(source) } else { FILE_REMEDY }
 }
 
 /// What holds all that there is, and what is needed.

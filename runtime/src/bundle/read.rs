@@ -29,6 +29,12 @@ use crate::session::TensorNames;
 const MAX_LOADED_BYTES: u64 = 1 << 30;
 const MAX_MANIFEST_BYTES: u64 = 16 << 20;
 const CHUNK_BYTES: usize = 1 << 20;
+/// Which entries are refused. The smaller program without the compiler reads stored ones alone.
+const PACKED: &str = if cfg!(feature = "compile") {
+    "is encrypted, or compressed otherwise than by DEFLATE"
+} else {
+    "is compressed or encrypted"
+};
 const END_MAGIC: &[u8] = b"PK\x05\x06";
 const LOCAL_HEADER_MAGIC: &[u8] = b"PK\x03\x04";
 
@@ -337,18 +343,16 @@ fn spans(
         }
         let foreign = |reason| BundleError::Foreign { name: text.clone(), reason };
         let name: EntryName = text.parse().map_err(|_| foreign("is none of a bundle"))?;
-        if !is_taken(entry.compression()) || entry.encrypted() {
-            return Err(foreign("is encrypted, or compressed in a way that is not read here"));
-        }
         let is_stored = entry.compression() == CompressionMethod::Stored;
-        if is_stored && entry.size() != entry.compressed_size() {
-            return Err(foreign("has two sizes"));
+        let is_deflated = cfg!(feature = "compile") && entry.compression() == CompressionMethod::Deflated;
+        if entry.encrypted() || !(is_deflated || is_stored && entry.size() == entry.compressed_size()) {
+            return Err(foreign(PACKED));
         }
         let start = entry.data_start().ok_or_else(|| foreign("has no place"))?;
         if spans.insert(name, EntrySpan { start, bytes: entry.size() }).is_some() {
             return Err(foreign("is there twice"));
         }
-        if cfg!(feature = "compile") && !is_stored {
+        if is_deflated {
             unpacked.get_or_insert_with(Vec::new);
         }
     }
@@ -356,11 +360,6 @@ fn spans(
         unpack(archive, path, (&mut spans, bytes))?;
     }
     Ok((spans, unpacked.map(Bytes::from)))
-}
-
-/// Whether entries that are compressed so are read. A smaller program, without the compiler, reads stored ones alone.
-fn is_taken(method: CompressionMethod) -> bool {
-    method == CompressionMethod::Stored || (cfg!(feature = "compile") && method == CompressionMethod::Deflated)
 }
 
 /// Reads all entries into memory, one behind another, and says where each of them is there.

@@ -33,6 +33,18 @@ fn the_batch_of_recurrent_layers_lies_behind_the_time() {
 }
 
 #[test]
+fn samples_of_a_recurrent_step_lie_behind_the_time() {
+    let folder = Folder::new();
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (onnx, step) = (path("nodes.onnx"), path("step.weave"));
+    succeed(&["models", "export", "lstm_tc", "--reduced", "--batch", "3", "-o", &onnx]);
+    let train = ["--train", "loss=mse:states", "--optimizer", "sgd"];
+    succeed(&[&["compile", &onnx, "--target", "host", "-o", &step][..], &train].concat());
+    let told = bench(&step);
+    assert_eq!((told["model"]["batch"].as_f64(), items(&told)), (Some(3.0), Some(3.0)), "{told}");
+}
+
+#[test]
 fn the_batch_of_other_models_comes_first() {
     let folder = Folder::new();
     for name in ["resnet50", "mobilenet_v2", "bert_base_128", "gpt2", "vit_b_16", "deepspeech2", "dlrm"] {

@@ -10,8 +10,7 @@ use warpweave::prices;
 use warpweave::runtime::cuda::{ClocksError, Driver};
 use warpweave::runtime::json;
 use warpweave::runtime::session::{Device, Session};
-use warpweave::training::samples;
-use warpweave::{DeviceArch, Source, random_inputs};
+use warpweave::{DeviceArch, Source, random_inputs, samples_of};
 use warpweave_measure::bench::{
     Achieved, BenchResult, Clocks, Distribution, Estimator, LowerBounds, Measured, Method, MethodRecord, ModelIdentity,
     Peer, PlanProfile, Precision, ProcessorCaches, SCHEMA, Samples, Sweep, SweepPoint, Work, compare_with_peers,
@@ -249,9 +248,10 @@ fn describe(
     let signature = source.signature();
     let ports = signature.inputs.iter().chain(&signature.outputs).map(|port| &port.ty);
     let precision = Precision::of_program(session.execution_plan(), ports);
+    let program = source.skeleton(device.machine())?;
     let own_batch = match source.training() {
-        Some(_) => samples(signature),
-        None => warpweave::batch(&source.skeleton(device.machine())?),
+        Some(_) => samples_of(&program, signature),
+        None => warpweave::batch(&program),
     };
     let is_batch = batch.is_none() || own_batch.is_none() || batch == own_batch;
     let batch = batch.or(own_batch);
