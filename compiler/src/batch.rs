@@ -129,14 +129,15 @@ fn of_expression(expr: &TensorExpr, operands: &[Option<Layout>], batch: usize) -
 fn possible(expr: &TensorExpr, batch: usize) -> Vec<Layout> {
     let extents = expr.parallel().map(|axis| expr.axes[axis].extent);
     let of_axis = |(axis, extent): (usize, usize)| {
-        let inner = if extent % batch == 0 { extent / batch } else { 0 };
+        let inner = if extent.is_multiple_of(batch) { extent / batch } else { 0 };
         divisors(inner).into_iter().map(move |stride| Layout { axis, stride })
     };
     extents.enumerate().flat_map(of_axis).collect()
 }
 
 fn divisors(number: usize) -> Vec<usize> {
-    let smaller = (1..).take_while(|divisor| divisor * divisor <= number).filter(|divisor| number % divisor == 0);
+    let smaller =
+        (1..).take_while(|divisor| divisor * divisor <= number).filter(|divisor| number.is_multiple_of(*divisor));
     let mut all: Vec<usize> = smaller.flat_map(|divisor| [divisor, number / divisor]).collect();
     all.sort_unstable();
     all.dedup();
