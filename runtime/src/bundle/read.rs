@@ -371,7 +371,8 @@ fn unpack(
     for (&name, span) in spans {
         let entry = archive.by_name(&name.to_string()).map_err(|error| archive_error(path, &error))?;
         span.start = bytes.len() as u64;
-        let read = entry.take(MAX_LOADED_BYTES - span.start).read_to_end(bytes);
+        let most = span.bytes.saturating_add(1).min(MAX_LOADED_BYTES - span.start);
+        let read = entry.take(most).read_to_end(bytes);
         read.map_err(|error| damaged(name, &error.to_string()))?;
         if bytes.len() as u64 - span.start != span.bytes {
             let reason =
