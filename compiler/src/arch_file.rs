@@ -8,6 +8,7 @@ use warpweave_fusion::cost::arch::GpuArch;
 use warpweave_fusion::cost::cpu::CpuArch;
 use warpweave_fusion::cost::gpu::GpuPrices;
 use warpweave_fusion::cost::sync::SyncCosts;
+use warpweave_graph::legible::file_remedy;
 use warpweave_runtime::json::{self, Value};
 use warpweave_runtime::new_file;
 
@@ -50,7 +51,7 @@ const PROCESSOR: &str = "processor";
 #[derive(Debug, thiserror::Error)]
 pub enum ArchFileError {
     /// The file system refuses.
-    #[error("cannot {action} {}: {source}; check the path and its permissions", path.display())]
+    #[error("cannot {action} {}: {source}; {}", path.display(), file_remedy(source))]
     File {
         /// What was tried.
         action: &'static str,

@@ -3,7 +3,7 @@
 use warpweave_codegen::lower::error::LowerError;
 use warpweave_codegen::verify::Violation as KernelViolation;
 use warpweave_graph::TensorType;
-use warpweave_graph::legible::legible;
+use warpweave_graph::legible::{counted, legible, listed};
 use warpweave_graph::pipeline::InvalidPass;
 use warpweave_graph::program::precision::Precision;
 use warpweave_graph::program::{TensorId, TensorProgram};
@@ -25,7 +25,7 @@ pub enum BuildError {
     #[error(transparent)]
     Compile(#[from] CompileError),
     /// There are no kernels for some nodes; all of them are listed.
-    #[error("{target} has no kernels for {} node{}:{}", .nodes.len(), if .nodes.len() == 1 { "" } else { "s" }, .nodes.iter().map(|node| format!("\n  {node}")).collect::<String>())]
+    #[error("{target} has no kernels for {}:{}", counted(.nodes.len(), "node"), listed(.nodes, RefusedNode::culprit))]
     NoKernels {
         /// What was compiled for.
         target: Target,

@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 mod arch_file;
+mod batch;
 mod build;
 mod bundles;
 mod check;
@@ -31,6 +32,7 @@ mod timings_file;
 pub mod training;
 
 pub use arch_file::{ArchFileError, DeviceArch, read_arch, write_arch};
+pub use batch::{batch, samples_of};
 pub use build::Build;
 pub use bundles::{BundleRequest, Watcher, WeightsPlace, refit, write_bundle};
 pub use check::{Checked, WithoutWait};

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use warpweave_frontend::ImportOptions;
-use warpweave_graph::Tensor;
 use warpweave_graph::pipeline::Machine;
 use warpweave_graph::program::{Names, TensorProgram};
+use warpweave_graph::{ProgramSkeleton, Tensor};
 use warpweave_plan::plan::MemoryPlan;
 use warpweave_runtime::bundle::TrainingRecord;
 use warpweave_runtime::bundle::{Bundle, BundleError, BundleTarget, ModelRecord, Signature, is_bundle};
@@ -87,6 +87,14 @@ impl Source {
                 let beside = beside.map(|file| bundle.path().with_file_name(&file.name));
                 std::iter::once(bundle.path().to_owned()).chain(beside).collect()
             }
+        }
+    }
+
+    /// The program for a machine, without the values of its constants.
+    pub fn skeleton(&self, machine: Machine) -> Result<ProgramSkeleton, BundleError> {
+        match self {
+            Self::Model(build) => Ok(ProgramSkeleton::of(&build.prepared_for(machine).program)),
+            Self::Bundle(bundle) => bundle.skeleton_for(machine),
         }
     }
 

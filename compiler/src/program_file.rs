@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use warpweave_graph::legible::file_remedy;
 use warpweave_graph::program::text::{self, ProgramTextError};
 use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::text::{ContentHash, Tensors};
@@ -23,7 +24,7 @@ const MOST_BYTES: u64 = 1 << 30;
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramFileError {
     /// It cannot be read.
-    #[error("cannot read {}: {source}; check the path and its permissions", path.display())]
+    #[error("cannot read {}: {source}; {}", path.display(), file_remedy(source))]
     File {
         /// The file.
         path: PathBuf,

@@ -8,6 +8,7 @@ use warpweave_codegen::lower::refused;
 use warpweave_codegen::lower::unsupported::unsupported;
 use warpweave_fusion::partition::search::{FusionGroup, Partition};
 use warpweave_graph::TensorProgram;
+use warpweave_graph::legible::Culprit;
 use warpweave_graph::program::{Statement, TensorId};
 use warpweave_plan::plan::ExecutionPlan;
 
@@ -18,6 +19,12 @@ pub struct RefusedNode {
     pub node: String,
     /// Why there is no kernel.
     pub reason: String,
+}
+
+impl RefusedNode {
+    pub(crate) fn culprit(&self) -> Culprit<'_> {
+        Culprit { noun: "node", name: &self.node, reason: self.reason.clone() }
+    }
 }
 
 impl fmt::Display for RefusedNode {

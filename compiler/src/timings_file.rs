@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use warpweave_fusion::cost::estimate::EstimatedCost;
 use warpweave_fusion::cost::recorded::RecordedCost;
 use warpweave_fusion::cost::timings::{Architecture, Problem, Timings, TimingsError};
+use warpweave_graph::legible::file_remedy;
 use warpweave_runtime::new_file;
 use warpweave_runtime::target::Target;
 
@@ -22,7 +23,7 @@ pub struct TimingsFile {
 #[derive(Debug, thiserror::Error)]
 pub enum TimingsFileError {
     /// The file system refuses.
-    #[error("cannot {action} {}: {source}; check the path and its permissions", path.display())]
+    #[error("cannot {action} {}: {source}; {}", path.display(), file_remedy(source))]
     File {
         /// What was tried.
         action: &'static str,

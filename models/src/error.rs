@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use warpweave_graph::legible::file_remedy;
+
 /// Why a model is not built or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
@@ -21,6 +23,6 @@ pub enum ModelError {
     #[error("`{model}` has no recurrent layers to unroll; leave the form out")]
     Form { model: &'static str },
     /// The file system refuses.
-    #[error("cannot write {}: {source}; check the path, its permissions and the space left", path.display())]
+    #[error("cannot write {}: {source}; {}", path.display(), file_remedy(source))]
     Write { path: PathBuf, source: io::Error },
 }

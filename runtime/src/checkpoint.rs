@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use safetensors::tensor::{SafeTensorError, SafeTensors, TensorView, serialize};
+use warpweave_graph::legible::file_remedy;
 use warpweave_graph::{Tensor, TensorType};
 
 use crate::bundle::{dtype, element};
@@ -29,7 +30,7 @@ pub struct Checkpoint {
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     /// The file system refuses.
-    #[error("cannot {action} {}: {source}; check the path and its permissions", path.display())]
+    #[error("cannot {action} {}: {source}; {}", path.display(), file_remedy(source))]
     File {
         /// What was tried.
         action: &'static str,

@@ -108,9 +108,16 @@ pub(crate) struct TemporaryDirectory {
 
 #[cfg(feature = "compile")]
 impl TemporaryDirectory {
-    /// A new, empty folder.
+    /// A new, empty folder among the system's temporary files.
     pub(crate) fn new() -> io::Result<Self> {
-        Self::create(|| std::env::temp_dir().join(format!("warpweave-{}", unique_suffix())))
+        let folder = std::env::temp_dir();
+        let made = Self::create(|| folder.join(format!("warpweave-{}", unique_suffix())));
+        made.map_err(|error| {
+            let folder = folder.display();
+            let text =
+                format!("cannot make a folder in {folder}: {error}; let TMPDIR name a folder that can be written to");
+            io::Error::new(error.kind(), text)
+        })
     }
 
     /// A new, empty folder beside `path`.

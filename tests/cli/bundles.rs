@@ -5,7 +5,7 @@ use std::process::Command;
 
 use warpweave::runtime::bundle::FORMAT_VERSION;
 
-use crate::support::archive::{entries, forge, replace, replace_unsealed};
+use crate::support::archive::{Zipping, entries, forge, replace, replace_unsealed, zip_again};
 use crate::support::tool::{Folder, fail, has_nvrtc, host_bundle, model, succeed, tool};
 
 #[test]
@@ -177,6 +177,39 @@ fn a_changed_manifest_is_refused() {
     fs::write(&path, &bytes).expect("the file can be written");
     let message = fail(8, "bundle-damaged", &["run", &path]);
     assert!(message.contains("`manifest.json` is damaged (its hash is another)"), "{message}");
+}
+
+/// The same entries in another archive are the same bundle; bytes behind it, and another manifest's seal, are not.
+#[test]
+fn a_bundle_that_is_zipped_again_opens() {
+    let folder = Folder::new();
+    let path = host_bundle(&folder);
+    let bytes = fs::read(&path).expect("the bundle is there");
+    let io = model("dlrm", "io.npz");
+    let again = folder.join("again.weave").display().to_string();
+    let usual = Zipping::default();
+    for how in [
+        usual,
+        Zipping { comment: Some("zipped again"), ..usual },
+        Zipping { reversed: true, folders: true, ..usual },
+        Zipping { streamed: true, ..usual },
+        Zipping { deflated: true, reversed: true, ..usual },
+        Zipping { deflated: true, streamed: true, folders: true, ..usual },
+    ] {
+        let zipped = zip_again(&bytes, how);
+        fs::write(&again, &zipped).expect("the file can be written");
+        succeed(&["compare", &again, "--io", &io]);
+        fs::write(&again, [&zipped[..], b"x"].concat()).expect("the file can be written");
+        fail(8, "bundle-archive", &["run", &again]);
+    }
+    let comment = Some("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
+    fs::write(&again, zip_again(&bytes, Zipping { comment, ..usual })).expect("the file can be written");
+    assert!(fail(8, "bundle-damaged", &["run", &again]).contains("its hash is another"));
+    let mut forged = zip_again(&bytes, Zipping { deflated: true, ..usual });
+    let at = forged.windows(9).position(|part| part == b"\"bytes\": ").expect("sizes are in the manifest") + 9;
+    forged[at] ^= 1;
+    fs::write(&again, forged).expect("the file can be written");
+    fail(8, "bundle-damaged", &["run", &again]);
 }
 
 #[test]

@@ -124,7 +124,17 @@ fn a_wait_that_is_not_there_is_refused() {
     assert!(fail(2, "usage", &["check", &path, "--without-wait", "100000"]).contains("100000"));
     let folder = Folder::new();
     let without = ["check", &open_batch(&folder), "--batch", "2", "--without-wait", "0"];
-    assert!(fail(2, "usage", &without).contains("no wait that could be left out"));
+    let message = fail(2, "usage", &without);
+    assert!(message.contains("no wait that could be left out"), "{message}");
+    let (_, command) = message.split_once('`').expect("a command is named");
+    let mut words: Vec<&str> = command.split('`').next().unwrap_or_default().split(' ').skip(1).collect();
+    let named = folder.join("named.onnx").display().to_string();
+    *words.last_mut().expect("an output is named last") = &named;
+    succeed(&words);
+    for target in ["host", "sm_80", "sm_90a"] {
+        let told = succeed(&["check", &named, "--target", target, "--backend", "persistent", "--without-wait", "0"]);
+        assert!(!list(&told["without_wait"], "violations").is_empty(), "{target}: {told}");
+    }
     let output = tool(&["check", &path, "--without-wait", "second"]);
     assert_eq!(output.status.code(), Some(2));
 }

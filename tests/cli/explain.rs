@@ -77,6 +77,19 @@ fn every_way_of_planning_is_compared() {
     }
 }
 
+/// The comparison is a whole Markdown table: a heading, a rule, and rows of as many cells.
+#[test]
+fn a_comparison_is_a_table() {
+    let output = tool(&["explain", &model("dlrm", "torchscript.onnx"), "--plan", "--compare"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}");
+    let (table, rest) = text.split_once("\n\n").expect("an empty line ends the table");
+    let rows: Vec<&str> = table.lines().collect();
+    assert!(rows[0].starts_with("| Model | Waits by |") && rows[1] == "|---|---|---|---|---|---|---|", "{text}");
+    assert!(rows.len() > 10 && rows.iter().all(|row| row.matches('|').count() == 8), "{text}");
+    assert!(rest.contains("priced for"), "{text}");
+}
+
 #[test]
 fn finer_waits_gain_on_recurrent_layers_whatever_barriers_have_besides() {
     let folder = Folder::new();

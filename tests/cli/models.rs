@@ -41,6 +41,30 @@ fn what_a_compilation_made_is_told() {
     assert!(target["code_seconds"].is_null(), "the host has no device code");
 }
 
+/// A model in halves tells what runs it, and what it tells is so.
+#[test]
+fn a_model_in_halves_runs_where_it_says() {
+    let folder = Folder::new();
+    let path = folder.join("half.onnx").display().to_string();
+    let output = tool(&["models", "export", "dlrm", "--reduced", "--precision", "fp16", "-o", &path]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = text.lines().nth(1).expect("a line about its precision");
+    assert!(
+        line.starts_with("fp16: all devices run it (reference, host, emulator, text, machine-code, cuda:N)"),
+        "{text}"
+    );
+    for device in ["reference", "host", "emulator"] {
+        succeed(&["run", &path, "--device", device]);
+    }
+    let (_, targets) = line.split_once("compiles for ").expect("targets are told");
+    assert!(targets.split(", ").count() > 10, "{targets}");
+    for target in targets.split(", ") {
+        succeed(&["check", &path, "--target", target]);
+    }
+    let single = tool(&["models", "export", "dlrm", "--reduced", "-o", &path]);
+    assert_eq!(String::from_utf8_lossy(&single.stdout).lines().count(), 1);
+}
+
 #[test]
 fn a_model_for_the_host_alone_is_inspected() {
     let folder = Folder::new();

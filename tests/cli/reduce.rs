@@ -2,7 +2,9 @@
 
 use std::fs;
 
+use warpweave::graph::Tensor;
 use warpweave::runtime::json::{self, Value};
+use warpweave::runtime::npz;
 
 use crate::support::model_builder::{F32, F64, node, value, write};
 use crate::support::tool::{Folder, fail, model, succeed, tool};
@@ -107,6 +109,57 @@ fn what_is_slow_is_one_statement() {
     let (told, program) = reduced(&folder, &onnx, &options);
     assert_eq!((&told["kind"], &told["statements"]), (&"slow".into(), &1.into()), "{told}");
     assert!(program.contains("max("), "{program}");
+}
+
+/// A model whose second node computes something else than the archive's author meant, and its arrays: `named` stores the value between
+/// the nodes.
+fn misunderstood(folder: &Folder, named: bool) -> [String; 2] {
+    let (inputs, outputs) =
+        (vec![value("x", F32, &["2", "3"])], vec![value("z", F32, &["2", "3"]), value("w", F32, &["2", "3"])]);
+    let nodes =
+        vec![node("Relu", &["x"], "r"), node("Exp", &["r"], "e"), node("Tanh", &["e"], "z"), node("Neg", &["r"], "w")];
+    let onnx = write(folder, "model.onnx", inputs, nodes, outputs);
+    let x = [-1.0f32, 0.5, 0.25, 1.0, -0.75, 2.0];
+    let tensor = |of: &dyn Fn(f32) -> f32| Tensor::new([2, 3], &x.map(of));
+    let stored =
+        [("x", tensor(&|x| x)), ("z", tensor(&|x| (x.max(0.0) + 1.0).tanh())), ("w", tensor(&|x| -x.max(0.0)))];
+    let inside = [("out_r", tensor(&|x| x.max(0.0))), ("out_e", tensor(&|x| x.max(0.0) + 1.0))];
+    let arrays = stored.iter().chain(inside.iter().filter(|_| named));
+    let bytes = npz::print(arrays.map(|(name, tensor)| (*name, tensor))).expect("an archive");
+    let path = folder.join("arrays.npz");
+    fs::write(&path, bytes).expect("it can be written");
+    [onnx, path.display().to_string()]
+}
+
+#[test]
+fn stored_outputs_show_an_import_that_is_wrong() {
+    for (named, left, operator) in [(false, 3, "tanh("), (true, 1, "exp(")] {
+        let folder = Folder::new();
+        let [onnx, io] = misunderstood(&folder, named);
+        let (told, program) = reduced(&folder, &onnx, &["--device", "host", "--io", &io]);
+        assert_eq!((&told["kind"], &told["judge"]), (&"differs".into(), &"archive".into()), "{told}");
+        assert_eq!(told["statements"], left, "{program}");
+        assert!(program.contains(operator) && !program.contains("-x") && told["message"].is_string(), "{program}");
+        fails_again(&folder, &told, &["--device", "host"]);
+        let path = |name: &str| folder.join("small").join(name).display().to_string();
+        let compare = tool(&["compare", &path("program.txt"), "--io", &path("io.npz"), "--device", "host"]);
+        assert_eq!(compare.status.code(), Some(1), "the case fails when it is replayed");
+    }
+    let folder = Folder::new();
+    let [onnx, io] = misunderstood(&folder, true);
+    // The fault of a device comes first: the reference judges it, as far as statements can be left out.
+    let fault = ["--device", "host", "--fault", "replace:max(=>min(", "--io", &io];
+    let (told, program) = reduced(&folder, &onnx, &fault);
+    assert_eq!((&told["judge"], &told["statements"]), (&"reference".into(), &1.into()), "{program}");
+}
+
+#[test]
+fn what_is_stored_is_right_whatever_the_reference_says() {
+    let folder = Folder::new();
+    let (onnx, io, small) =
+        (model("dlrm", "torchscript.onnx"), model("dlrm", "io.npz"), folder.join("small").display().to_string());
+    assert_eq!(tool(&["reduce", &onnx, "--io", &io, "-o", &small]).status.code(), Some(1));
+    assert!(folder.names().is_empty());
 }
 
 #[test]

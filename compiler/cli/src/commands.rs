@@ -7,7 +7,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::arguments::verbosity::Verbosity;
 use crate::compiling::{check, compile, device_compile, explain, refit};
-use crate::help::{completions, manual, usage, version};
+use crate::help::{completions, manual, usage, version, width};
 use crate::machine::{doctor, litmus, microbench, selftest};
 use crate::measuring::{bench, lab, profile, report, tune};
 use crate::output::{Detail, Output};
@@ -20,7 +20,7 @@ use crate::{error, interrupt, models, ops};
 /// Exit codes: 0 success, 1 a failed check, 2 wrong usage, 3 an unsupported model, 4 a missing part of the environment,
 /// 5 a device fault, 6 a time-out, 7 an index out of its range, 8 a damaged bundle, 128 and its number after a signal: 130 after Ctrl-C.
 #[derive(Parser)]
-#[command(name = "warpweave", version = version::LINE, long_version = version::LINE, max_term_width = 100)]
+#[command(name = "warpweave", version = version::LINE, long_version = version::LINE, term_width = width::columns())]
 struct Cli {
     #[command(flatten)]
     verbosity: Verbosity,

@@ -7,7 +7,7 @@ use warpweave::CompileError;
 use warpweave::explain::machine_code::{CompiledCodeError, MachineCodeError};
 use warpweave::frontend::ImportError;
 use warpweave::graph::arithmetic::{highest, lowest};
-use warpweave::graph::legible::{escaped, legible};
+use warpweave::graph::legible::{escaped, file_remedy, legible};
 use warpweave::graph::npy::{NpyError, stand_in};
 use warpweave::graph::{ElementType, TensorType};
 use warpweave::models;
@@ -54,7 +54,7 @@ pub enum CliError {
     #[error(transparent)]
     Zoo(#[from] models::ModelError),
     /// The file system refuses.
-    #[error("cannot {action} {}: {source}; check the path and its permissions", path.display())]
+    #[error("cannot {action} {}: {source}; {}", path.display(), file_remedy(source))]
     File {
         /// What was tried.
         action: &'static str,
@@ -64,7 +64,7 @@ pub enum CliError {
         source: std::io::Error,
     },
     /// A result cannot be printed.
-    #[error("cannot write the result to standard output: {0}; check where it goes and the space left there")]
+    #[error("cannot write the result to standard output: {0}; {remedy}", remedy = file_remedy(.0))]
     StandardOutput(std::io::Error),
     /// A device's constants cannot be read or written.
     #[error(transparent)]

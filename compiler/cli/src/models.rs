@@ -5,11 +5,13 @@ use std::io::Seek;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
+use warpweave::graph::legible::counted;
 use warpweave::models::{self, BuildOptions, Written};
 use warpweave::runtime::json::json;
 use warpweave::runtime::new_file::NewFile;
 
 use super::error::{CliError, Passed, file_error};
+use super::help::version::targets;
 use super::output::Output;
 use super::output_kinds::OutputKind;
 use super::output_paths::{self, OutputFile};
@@ -108,11 +110,14 @@ fn write(export: &Export, output: &Output) -> Result<(), CliError> {
     check_outputs(&model, &export.output)?;
     let written = written(&model, &export.output)?;
     let (parameters, nodes) = (model.parameters(), model.nodes());
-    let mut text = format!("{}: {parameters} parameters, {nodes} nodes", written.path.display());
+    let mut text = format!("{}: {parameters} parameters, {}", written.path.display(), counted(nodes, "node"));
     if let Some(weights) = &written.weights {
         let _ = write!(text, ", weights in {}", weights.display());
     }
     let _ = write!(text, ", {} bytes", written.bytes);
+    if let Precision::Fp16 = export.precision {
+        let _ = write!(text, "\nfp16: all devices run it ({}); it compiles for {}", DEVICES, targets().join(", "));
+    }
     let value = json!({
         "model": model.name, "path": written.path.display().to_string(),
         "weights": written.weights.as_ref().map(|path| path.display().to_string()),
@@ -121,6 +126,9 @@ fn write(export: &Export, output: &Output) -> Result<(), CliError> {
     output.result("export", &value, &text);
     Ok(())
 }
+
+/// Whatever `--device` takes.
+const DEVICES: &str = "reference, host, emulator, text, machine-code, cuda:N";
 
 fn check_outputs(model: &models::Model, path: &Path) -> Result<(), CliError> {
     let (bytes, whole) = (model.weight_bytes(), OutputFile::new(path, OutputKind::Model));

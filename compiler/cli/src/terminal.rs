@@ -2,16 +2,14 @@
 
 use terminal_size::{Width, terminal_size_of};
 
-/// Columns where no terminal is known.
-const USUAL: usize = 100;
 /// A terminal is never taken to be narrower.
 const NARROWEST: usize = 40;
 
-/// The columns of a line: what COLUMNS says, else those of the terminal.
-pub fn columns() -> usize {
-    let stated = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+/// The columns of a line: what `COLUMNS` says, else those of the terminal that standard output is, else `unknown`.
+pub fn columns_or(unknown: usize) -> usize {
+    let stated = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|&columns| columns > 0);
     let seen = || terminal_size_of(std::io::stdout()).map(|(Width(columns), _)| usize::from(columns));
-    stated.or_else(seen).unwrap_or(USUAL).max(NARROWEST)
+    stated.or_else(seen).unwrap_or(unknown).max(NARROWEST)
 }
 
 /// The text, cut so that it takes at most so many columns.

@@ -23,7 +23,23 @@ impl Clock {
         }
     }
 
-    /// A value with its unit.
+    /// The unit of every value.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Predicted | Self::Measured => "µs",
+            Self::Steps => "steps",
+        }
+    }
+
+    /// A value in [`Self::unit`], without it: microseconds with two decimals, steps with none.
+    pub fn number(self, value: f64) -> String {
+        match self {
+            Self::Predicted | Self::Measured => format!("{value:.2}"),
+            Self::Steps => format!("{value:.0}"),
+        }
+    }
+
+    /// A value with the unit that suits its size.
     pub fn label(self, value: f64) -> String {
         match self {
             Self::Predicted | Self::Measured => time(value * 1e-6),

@@ -8,7 +8,9 @@ mod extents;
 pub mod fault;
 mod statements;
 
-use warpweave_graph::program::StatementId;
+use std::collections::BTreeMap;
+
+use warpweave_graph::program::{StatementId, TensorId};
 use warpweave_graph::reference::{ReferenceError, evaluate};
 use warpweave_graph::{Tensor, TensorProgram};
 
@@ -63,6 +65,38 @@ pub fn reduce<E>(case: Case, fails: &mut dyn FnMut(&Case) -> Result<bool, E>) ->
         }
         smallest = smaller;
     }
+}
+
+/// A part of a program whose inputs and one output have stored values.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StoredPart {
+    /// The statements that compute the output.
+    pub case: Case,
+    /// The tensor of the whole program that they compute.
+    pub output: TensorId,
+    /// Its stored value.
+    pub expected: Tensor,
+}
+
+/// The parts of a program that stored values of its tensors judge, smallest first. For each stored tensor that a statement defines, one
+/// part computes it from the nearest other stored tensors, and one from the program's inputs alone. Nothing that the program itself
+/// computes is an input of a part: it may be what is wrong.
+pub fn between_stored(case: &Case, stored: &BTreeMap<TensorId, Tensor>) -> Vec<StoredPart> {
+    let program = &case.program;
+    let fits = |(tensor, value): &(&TensorId, &Tensor)| program.tensors[**tensor].ty == *value.ty();
+    let nearest = stored.iter().filter(fits).map(|(tensor, value)| (*tensor, value.clone())).collect();
+    let known = [Known::of_values(case, nearest), Known::of_values(case, BTreeMap::new())];
+    let mut parts: Vec<StoredPart> = Vec::new();
+    for (&output, expected) in stored.iter().filter(|(tensor, _)| program.producer(**tensor).is_some()) {
+        for known in &known {
+            let part = StoredPart { case: known.computing(output), output, expected: expected.clone() };
+            if parts.last() != Some(&part) {
+                parts.push(part);
+            }
+        }
+    }
+    parts.sort_by_key(|part| part.case.program.statements.len());
+    parts
 }
 
 fn fewer_statements<E>(case: &Case, fails: &mut dyn FnMut(&Case) -> Result<bool, E>) -> Result<Case, ReduceError<E>> {

@@ -29,20 +29,45 @@ impl<'c> Known<'c> {
         Ok(Self { case, values })
     }
 
+    /// The values of some tensors, of the tensors' types.
+    pub fn of_values(case: &'c Case, values: BTreeMap<TensorId, Tensor>) -> Self {
+        Self { case, values }
+    }
+
     /// The case of these statements, which stand in the program's order. Its outputs are what the program's are, and what
     /// none of the statements reads.
     pub fn only(&self, kept: &[StatementId]) -> Case {
+        let program = &self.case.program;
+        let read: BTreeSet<TensorId> =
+            kept.iter().flat_map(|&id| program.statements[id].operands.iter().copied()).collect();
+        let is_output = |tensor: &TensorId| program.outputs.contains(tensor) || !read.contains(tensor);
+        let outputs = kept.iter().map(|&id| program.statements[id].output).filter(is_output);
+        self.giving(kept, outputs.collect())
+    }
+
+    /// The case of the statements that compute a tensor from inputs, constants and the nearest other tensors whose values are known.
+    pub fn computing(&self, output: TensorId) -> Case {
+        let program = &self.case.program;
+        let (mut kept, mut open) = (BTreeSet::new(), vec![output]);
+        while let Some(tensor) = open.pop() {
+            let is_given = tensor != output && self.values.contains_key(&tensor);
+            if let Some(statement) = program.producer(tensor).filter(|_| !is_given)
+                && kept.insert(statement)
+            {
+                open.extend(&program.statements[statement].operands);
+            }
+        }
+        self.giving(&kept.into_iter().collect::<Vec<_>>(), vec![output])
+    }
+
+    fn giving(&self, kept: &[StatementId], outputs: Vec<TensorId>) -> Case {
         let program = &self.case.program;
         let mut cut = Cut { known: self, builder: ProgramBuilder::new(), tensors: BTreeMap::new(), inputs: Vec::new() };
         let mut origins = BTreeMap::new();
         for &id in kept {
             cut.append(&program.statements[id], &mut origins);
         }
-        let read: BTreeSet<TensorId> =
-            kept.iter().flat_map(|&id| program.statements[id].operands.iter().copied()).collect();
-        let is_output = |tensor: &TensorId| program.outputs.contains(tensor) || !read.contains(tensor);
-        let outputs = kept.iter().map(|&id| program.statements[id].output).filter(is_output);
-        let outputs: Vec<TensorId> = outputs.map(|output| cut.tensors[&output]).collect();
+        let outputs: Vec<TensorId> = outputs.into_iter().map(|output| cut.tensors[&output]).collect();
         Case { program: cut.builder.finish(outputs), inputs: cut.inputs }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
-use warpweave_graph::legible::{escaped, legible};
+use warpweave_graph::legible::{Culprit, counted, escaped, file_remedy, legible, listed};
 
 use crate::obstacle::Obstacle;
 use crate::weights::WeightError;
@@ -81,7 +81,7 @@ pub enum ImportError {
         reason: String,
     },
     /// Inputs have dimensions without a chosen extent.
-    #[error("the shapes of {} not known:{}", counted(.0.len(), "input"), lines(.0))]
+    #[error("the {} not known:{}", of_all("shape", .0.len(), "input"), listed(.0, MissingShape::culprit))]
     Shapes(Vec<MissingShape>),
     /// A batch is chosen for a model whose first dimensions are all decided.
     #[error("batch {batch} cannot be chosen: the model fixes its shapes, no first dimension is open ({})", escaped(&.inputs.join(", ")))]
@@ -173,7 +173,7 @@ impl ImportError {
     /// What a person can do about it.
     pub fn remedy(&self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
-            Self::File { .. } => "check the path and its permissions",
+            Self::File { error, .. } => file_remedy(error),
             Self::Limit { .. } => "export a smaller model, or raise the limit if the model is trusted",
             Self::Decode { .. } => "check that the file is complete and an ONNX model",
             Self::Tensor(_) => "check that the file is complete and a serialised TensorProto",
@@ -199,12 +199,22 @@ impl ImportError {
     }
 }
 
+impl MissingShape {
+    fn shape(&self) -> String {
+        match &self.dimensions {
+            Some(dimensions) => format!("[{}]", escaped(&dimensions.join(", "))),
+            None => "of unknown rank".to_owned(),
+        }
+    }
+
+    fn culprit(&self) -> Culprit<'_> {
+        Culprit { noun: "input", name: &self.input, reason: self.shape() }
+    }
+}
+
 impl fmt::Display for MissingShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.dimensions {
-            Some(dimensions) => write!(f, "{} [{}]", legible(&self.input), escaped(&dimensions.join(", "))),
-            None => write!(f, "{} of unknown rank", legible(&self.input)),
-        }
+        write!(f, "{} {}", legible(&self.input), self.shape())
     }
 }
 
@@ -221,19 +231,33 @@ impl fmt::Display for Unsupported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tensors, nodes } = self;
         if !tensors.is_empty() {
-            write!(f, "the types of {} not supported:{}", counted(tensors.len(), "tensor"), lines(tensors))?;
+            let list = listed(tensors, UnsupportedTensor::culprit);
+            write!(f, "the {} not supported:{list}", of_all("type", tensors.len(), "tensor"))?;
         }
+        let list = listed(nodes, UnsupportedNode::culprit);
+        let all = are(nodes.len(), "node");
         match (tensors.is_empty(), nodes.is_empty()) {
             (_, true) => Ok(()),
-            (true, false) => write!(f, "{} not supported:{}", counted(nodes.len(), "node"), lines(nodes)),
-            (false, false) => write!(f, "\n{} not supported either:{}", counted(nodes.len(), "node"), lines(nodes)),
+            (true, false) => write!(f, "{all} not supported:{list}"),
+            (false, false) => write!(f, "\n{all} not supported either:{list}"),
         }
     }
 }
 
 /// `1 node is` or `2 nodes are`.
-fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun} is") } else { format!("{count} {noun}s are") }
+fn are(count: usize, noun: &str) -> String {
+    format!("{} {}", counted(count, noun), if count == 1 { "is" } else { "are" })
+}
+
+/// `shape of 1 input is` or `shapes of 2 inputs are`.
+fn of_all(property: &str, count: usize, noun: &str) -> String {
+    format!("{property}{} of {}", if count == 1 { "" } else { "s" }, are(count, noun))
+}
+
+impl UnsupportedTensor {
+    fn culprit(&self) -> Culprit<'_> {
+        Culprit { noun: self.place.noun(), name: &self.name, reason: self.reason.clone() }
+    }
 }
 
 impl fmt::Display for UnsupportedTensor {
@@ -242,22 +266,38 @@ impl fmt::Display for UnsupportedTensor {
     }
 }
 
-impl fmt::Display for TensorPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl TensorPlace {
+    fn noun(self) -> &'static str {
+        match self {
             Self::Input => "input",
             Self::Constant => "constant",
             Self::Output => "output",
-        })
+        }
+    }
+}
+
+impl fmt::Display for TensorPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.noun())
+    }
+}
+
+impl UnsupportedNode {
+    /// The operator and why it is not supported.
+    fn cause(&self) -> String {
+        let Self { domain, operator, opset, reason, .. } = self;
+        let domain = if domain.is_empty() { "ai.onnx" } else { domain };
+        format!("{}.{} (opset {opset}): {}", legible(domain), legible(operator), escaped(reason))
+    }
+
+    fn culprit(&self) -> Culprit<'_> {
+        Culprit { noun: "node", name: &self.node, reason: self.cause() }
     }
 }
 
 impl fmt::Display for UnsupportedNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { node, domain, operator, opset, reason, .. } = self;
-        let domain = if domain.is_empty() { "ai.onnx" } else { domain };
-        let (node, operator) = (legible(node), legible(operator));
-        write!(f, "{node}: {}.{operator} (opset {opset}): {}", legible(domain), escaped(reason))
+        write!(f, "{}: {}", legible(&self.node), self.cause())
     }
 }
 
@@ -287,8 +327,4 @@ fn shapes_remedy(missing: &[MissingShape]) -> String {
 
 fn names(names: &[String]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
-}
-
-fn lines<T: fmt::Display>(items: &[T]) -> String {
-    items.iter().map(|item| format!("\n  {item}")).collect()
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+#[cfg(feature = "compile")]
+use warpweave_graph::legible::file_remedy;
 use warpweave_graph::program::verify::ProgramError;
 
 use crate::session::FailureKind;
@@ -13,7 +15,12 @@ use super::name::{BundleTarget, EntryName};
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
     /// The file system refuses.
-    #[error("cannot {action} {}: {source}; check the path and its permissions", path.display())]
+    // Who only reads bundles is told less, for a smaller program.
+    #[cfg_attr(feature = "compile", error("cannot {action} {}: {source}; {}", path.display(), file_remedy(source)))]
+    #[cfg_attr(
+        not(feature = "compile"),
+        error("cannot {action} {}: {source}; check the path and its permissions", path.display())
+    )]
     File {
         /// What was tried.
         action: &'static str,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,6 +29,12 @@ use crate::session::TensorNames;
 const MAX_LOADED_BYTES: u64 = 1 << 30;
 const MAX_MANIFEST_BYTES: u64 = 16 << 20;
 const CHUNK_BYTES: usize = 1 << 20;
+/// Which entries are refused. The smaller program without the compiler reads stored ones alone.
+const PACKED: &str = if cfg!(feature = "compile") {
+    "is encrypted, or compressed otherwise than by DEFLATE"
+} else {
+    "is compressed or encrypted"
+};
 const END_MAGIC: &[u8] = b"PK\x05\x06";
 const LOCAL_HEADER_MAGIC: &[u8] = b"PK\x03\x04";
 
@@ -36,6 +42,8 @@ const LOCAL_HEADER_MAGIC: &[u8] = b"PK\x03\x04";
 #[derive(Debug)]
 pub struct Bundle {
     origin: Origin,
+    /// The entries of an archive that compresses some, one behind another.
+    unpacked: Option<Bytes>,
     spans: BTreeMap<EntryName, EntrySpan>,
     manifest: Manifest,
 }
@@ -91,12 +99,12 @@ impl Bundle {
         let mut archive = archive.map_err(|error| archive_error(path, &error))?;
         let text = manifest_text(&mut archive, path);
         check_version(text.as_deref().unwrap_or_default())?;
-        let spans = spans(&mut archive, path)?;
+        let (spans, unpacked) = spans(&mut archive, path)?;
         let text = text?;
         let manifest = serde_json::from_slice(&text);
         let manifest = manifest.map_err(|error| damaged(EntryName::Manifest, &error.to_string()))?;
-        check_seal(origin.reader()?, &text, path)?;
-        let mut bundle = Self { origin, spans, manifest };
+        check_seal(origin.reader()?, &text, archive.comment(), path)?;
+        let mut bundle = Self { origin, unpacked, spans, manifest };
         bundle.check_entries()?;
         bundle.check_references()?;
         bundle.check_bindings()?;
@@ -293,7 +301,10 @@ impl Bundle {
     }
 
     fn handle(&self) -> Result<Reader, BundleError> {
-        self.origin.reader()
+        match &self.unpacked {
+            Some(bytes) => Ok(Reader::Memory(Cursor::new(bytes.clone()))),
+            None => self.origin.reader(),
+        }
     }
 
     /// The files beside the bundle that it has constants in.
@@ -310,49 +321,82 @@ impl Bundle {
     }
 }
 
-/// Where each entry's bytes lie; refuses names that no bundle has, and archives that contradict themselves.
+/// Where each entry's bytes lie, in the file or in what is unpacked of it; refuses names that no bundle has, and archives that
+/// contradict themselves.
 fn spans(
     archive: &mut ZipArchive<impl Read + Seek>,
     path: &Path,
-) -> Result<BTreeMap<EntryName, EntrySpan>, BundleError> {
+) -> Result<(BTreeMap<EntryName, EntrySpan>, Option<Bytes>), BundleError> {
     let failed = |error: &zip::result::ZipError| archive_error(path, error);
     archive.validate_header_consistency().map_err(|error| failed(&error))?;
     if archive.offset() != 0 {
         return Err(BundleError::Archive { path: path.to_owned(), reason: "something stands before it".to_owned() });
     }
     let mut spans = BTreeMap::new();
+    let mut unpacked = None;
     for index in 0..archive.len() {
         let entry = archive.by_index_raw(index).map_err(|error| failed(&error))?;
         let text = String::from_utf8_lossy(entry.name_raw()).into_owned();
+        // A folder of an archive that another program has made.
+        if text.ends_with('/') && entry.size() == 0 {
+            continue;
+        }
         let foreign = |reason| BundleError::Foreign { name: text.clone(), reason };
         let name: EntryName = text.parse().map_err(|_| foreign("is none of a bundle"))?;
-        if entry.compression() != CompressionMethod::Stored
-            || entry.encrypted()
-            || entry.size() != entry.compressed_size()
-        {
-            return Err(foreign("is compressed or encrypted"));
+        let is_stored = entry.compression() == CompressionMethod::Stored;
+        let is_deflated = cfg!(feature = "compile") && entry.compression() == CompressionMethod::Deflated;
+        if entry.encrypted() || !(is_deflated || is_stored && entry.size() == entry.compressed_size()) {
+            return Err(foreign(PACKED));
         }
         let start = entry.data_start().ok_or_else(|| foreign("has no place"))?;
         if spans.insert(name, EntrySpan { start, bytes: entry.size() }).is_some() {
             return Err(foreign("is there twice"));
         }
+        if is_deflated {
+            unpacked.get_or_insert_with(Vec::new);
+        }
     }
-    Ok(spans)
+    if let Some(bytes) = &mut unpacked {
+        unpack(archive, path, (&mut spans, bytes))?;
+    }
+    Ok((spans, unpacked.map(Bytes::from)))
 }
 
-/// The end of the file is the archive's, whose comment is the manifest's hash: nothing stands behind it.
-fn check_seal(mut file: Reader, manifest: &[u8], path: &Path) -> Result<(), BundleError> {
+/// Reads all entries into memory, one behind another, and says where each of them is there.
+fn unpack(
+    archive: &mut ZipArchive<impl Read + Seek>,
+    path: &Path,
+    (spans, bytes): (&mut BTreeMap<EntryName, EntrySpan>, &mut Vec<u8>),
+) -> Result<(), BundleError> {
+    for (&name, span) in spans {
+        let entry = archive.by_name(&name.to_string()).map_err(|error| archive_error(path, &error))?;
+        span.start = bytes.len() as u64;
+        let most = span.bytes.saturating_add(1).min(MAX_LOADED_BYTES - span.start);
+        let read = entry.take(most).read_to_end(bytes);
+        read.map_err(|error| damaged(name, &error.to_string()))?;
+        if bytes.len() as u64 - span.start != span.bytes {
+            let reason =
+                "it has another size than the archive says, or all together have more than a gigabyte: compress none";
+            return Err(damaged(name, reason));
+        }
+    }
+    Ok(())
+}
+
+/// The end of the file is the archive's: nothing stands behind it. A comment of a seal's length is the manifest's hash. Where another
+/// program has made the archive, its comment is another or none, and the archive's own checksum is the manifest's.
+fn check_seal(mut file: Reader, manifest: &[u8], comment: &[u8], path: &Path) -> Result<(), BundleError> {
     let failed = |reason: &str| BundleError::Archive { path: path.to_owned(), reason: reason.to_owned() };
     let seal = seal(manifest);
-    let length = END_BYTES + seal.len();
+    let length = END_BYTES + comment.len();
     let mut end = vec![0; length];
     let read = file.seek(SeekFrom::End(-(length as i64))).and_then(|_| file.read_exact(&mut end));
     read.map_err(|error| failed(&error.to_string()))?;
-    let comment = [end[END_BYTES - 2], end[END_BYTES - 1]];
-    if !end.starts_with(END_MAGIC) || usize::from(u16::from_le_bytes(comment)) != seal.len() {
+    let stated = [end[END_BYTES - 2], end[END_BYTES - 1]];
+    if !end.starts_with(END_MAGIC) || usize::from(u16::from_le_bytes(stated)) != comment.len() {
         return Err(failed("it does not end where its archive ends"));
     }
-    match end[END_BYTES..] == *seal.as_bytes() {
+    match comment.len() != seal.len() || comment == seal.as_bytes() {
         true => Ok(()),
         false => Err(damaged(EntryName::Manifest, "its hash is another")),
     }

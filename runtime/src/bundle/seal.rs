@@ -15,7 +15,8 @@ pub(super) const END_BYTES: usize = 22;
 /// Bytes of what a plan begins with.
 pub(super) const BINDING_BYTES: usize = 32;
 
-/// The archive's comment: BLAKE3 of the manifest in hexadecimal digits, and so of all that it has the hash of.
+/// The archive's comment: BLAKE3 of the manifest in hexadecimal digits, and so of all that it has the hash of. An archive that another
+/// program has made of the same entries may lack it.
 pub fn seal(manifest: &[u8]) -> String {
     blake3::hash(manifest).to_hex().to_string()
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use warpweave_graph::legible::file_remedy;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
@@ -57,7 +58,7 @@ pub enum FetchError {
         source: ZipError,
     },
     /// A file or folder cannot be written.
-    #[error("cannot write {}: {source}; check its permissions and the space left there", path.display())]
+    #[error("cannot write {}: {source}; {}", path.display(), file_remedy(source))]
     File {
         /// The file or folder.
         path: PathBuf,

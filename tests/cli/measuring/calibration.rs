@@ -45,7 +45,7 @@ fn predicted(model: &str, target: BundleTarget, prices: Option<GpuPrices>) -> ([
         BundleTarget::Host => Estimator::Host,
         BundleTarget::Gpu(gpu) => Estimator::Gpu(build.prices(gpu)),
     };
-    let profile = profile(part.plan.plan.plan(), &estimator);
+    let profile = profile(part.plan.plan.plan(), &estimator, &build.model.program.names);
     let bytes = match &estimator {
         Estimator::Gpu(prices) => Some(LowerBounds::of(&prices.arch).bytes_per_second),
         Estimator::Host | Estimator::Unknown => None,

@@ -44,6 +44,11 @@ fn a_measurement_tells_what_ran() {
     let groups = plan["groups"].as_array().expect("groups");
     let operations: u64 = groups.iter().filter_map(|group| group["operations"].as_u64()).sum();
     assert!(operations > 0 && plan["operations"] == operations);
+    let profile = succeed(&["profile", &model("dlrm", "torchscript.onnx"), "--threads", "2"]);
+    let recorded = profile["operators"].as_array().expect("rOperators");
+    let names = |group: &Value| [group["operator"].clone(), group["nodes"].clone()];
+    assert!(groups.iter().all(|group| recorded.iter().any(|operator| names(operator) == names(group))), "{plan}");
+    assert!(groups[0]["nodes"].as_str().is_some_and(|nodes| nodes.starts_with("Gemm \"")), "{plan}");
     assert!(plan["arena_bytes"].as_u64() > Some(0) && plan["weights_bytes"].as_u64() > Some(0));
     assert!(plan["estimated_seconds"].as_f64() > Some(0.0));
     assert!(result["achieved"]["operations_per_second"].as_f64() > Some(0.0));
@@ -220,6 +225,9 @@ fn results_become_a_page() {
     let html = fs::read_to_string(&page).expect("the page is there");
     assert_eq!(report["charts"], html.matches("<figure>").count());
     assert!(html.contains("Throughput by batch, rows b1 fp32 host") && !html.contains("Speed-up"), "{html}");
+    let nodes = bench(&path, &["--batch", "1"])["plan"]["groups"][0]["nodes"].clone();
+    let nodes = nodes.as_str().expect("a group has nodes").replace('"', "&quot;");
+    assert!(!nodes.is_empty() && html.contains(&format!("group 0: {nodes}")), "{html}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Measuring, and what is shown of measurements.
 
+mod batch;
 mod calibration;
 mod lab;
 mod litmus;

@@ -40,10 +40,34 @@ fn a_run_on_the_emulator_is_recorded_in_steps() {
 #[test]
 fn a_bundle_is_recorded_on_the_host() {
     let folder = Folder::new();
-    let told = succeed(&["profile", &host_bundle(&folder), "--threads", "2"]);
+    let path = host_bundle(&folder);
+    let told = succeed(&["profile", &path, "--threads", "2"]);
     assert_eq!((told["device"].as_str(), told["clock"].as_str()), (Some("host"), Some("measured")));
     assert!(told["recorded"].as_f64() > Some(0.0) && told["predicted_microseconds"].as_f64() > Some(0.0));
-    assert!(fail(4, "bundle-target", &["profile", &host_bundle(&folder), "--device", "emulator"]).contains("host"));
+    for device in ["emulator", "text", "machine-code"] {
+        let message = fail(4, "bundle-target", &["profile", &path, "--device", device]);
+        assert!(message.contains("holds host, not sm_90a; compile the model with --target sm_90a,host"), "{message}");
+    }
+}
+
+/// Every column of times has one unit, which its heading names.
+#[test]
+fn a_column_has_one_unit() {
+    let path = model("lstm", "torchscript.onnx");
+    for (device, unit, decimals) in [("host", "µs", 2), ("emulator", "steps", 0)] {
+        let output = tool(&["profile", &path, "--device", device]);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && !text.contains(" us") && !text.contains(" ms"), "{text}");
+        let mut rows = text.lines().skip_while(|line| !line.starts_with("  rOperator "));
+        let heading = rows.next().expect("rOperators are listed");
+        assert!(heading.contains("predicted, µs") && heading.contains(&format!("recorded, {unit}")), "{heading}");
+        for row in rows {
+            let cells: Vec<&str> = row.split_whitespace().collect();
+            let decimals_of = |cell: &str| cell.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+            let are_numbers = cells[1..4].iter().all(|cell| cell.parse::<f64>().is_ok());
+            assert!(are_numbers && [decimals_of(cells[2]), decimals_of(cells[3])] == [2, decimals], "{row}");
+        }
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use warpweave::graph::{Tensor, npy};
 use warpweave::runtime::json::{self, Value};
 
-use crate::support::model_builder::{COMPLEX64, F32, STRING, node, value, write};
+use crate::support::model_builder::{COMPLEX64, F32, F64, STRING, node, value, write};
 use crate::support::models_by_hand::{doubles, open_batch};
 use crate::support::tool::{Folder, fail, has_nvrtc, host_bundle, model, succeed, tool};
 
@@ -39,6 +39,58 @@ fn unsupported_types_and_nodes_are_told_together() {
     let help = error["help"].as_str().unwrap_or_default();
     let remedies = ["turn text into numbers", "real and imaginary parts", "ONNX checker"];
     assert!(remedies.iter().all(|part| help.contains(part)) && !help.contains("--constant"), "{help}");
+}
+
+/// Nodes that share a reason share a line of text; JSON has all of them.
+#[test]
+fn equal_reasons_are_told_once() {
+    let folder = Folder::new();
+    let suppress = |number: usize| node("NonMaxSuppression", &["x", "x"], &format!("y{number}"));
+    let outputs = (0..69).map(|number| value(&format!("y{number}"), F32, &["2"])).collect();
+    let needed = (0..69).map(suppress).collect();
+    let many = write(&folder, "needed.onnx", vec![value("x", F32, &["2"])], needed, outputs);
+    let message = fail(3, "model-unsupported", &["inspect", &many]);
+    let lines: Vec<&str> = message.lines().filter(|line| line.contains("NonMaxSuppression")).collect();
+    let names = "(NonMaxSuppression_y0, NonMaxSuppression_y1, NonMaxSuppression_y2 and 66 more)";
+    assert!(
+        lines.len() == 1 && lines[0].starts_with("  69 nodes: ai.onnx.NonMaxSuppression (opset 17): "),
+        "{message}"
+    );
+    assert!(message.contains("69 nodes are not supported:") && lines[0].ends_with(names), "{message}");
+    assert_eq!(told(3, &["inspect", &many])["culprits"].as_array().map(Vec::len), Some(69));
+    let one = vec![node("Unheard", &["x"], "z")];
+    let one = write(&folder, "one.onnx", vec![value("x", F32, &["2"])], one, vec![value("z", F32, &["2"])]);
+    assert!(fail(3, "model-unsupported", &["inspect", &one]).contains("1 node is not supported:\n  Unheard_z: "));
+    let doubles = (0..5).map(|number| value(&format!("x{number}"), F64, &["2"])).collect();
+    let nodes = (0..5).map(|number| node("Exp", &[&format!("x{number}")], &format!("y{number}"))).collect();
+    let outputs = (0..5).map(|number| value(&format!("y{number}"), F64, &["2"])).collect();
+    let doubles = write(&folder, "doubles.onnx", doubles, nodes, outputs);
+    let message = fail(3, "model-unsupported", &["run", &doubles, "--device", "emulator"]);
+    assert!(
+        message.contains("has no kernels for 5 nodes:\n  5 nodes: ") && message.contains(" and 2 more)"),
+        "{message}"
+    );
+}
+
+#[test]
+fn counts_agree_with_their_nouns() {
+    let folder = Folder::new();
+    let message = fail(3, "model-shapes", &["run", &open_batch(&folder)]);
+    assert!(message.contains("the shape of 1 input is not known:\n  x ["), "{message}");
+    let inputs = ["a", "b"].map(|name| value(name, F32, &["N"])).to_vec();
+    let outputs = vec![value("y", F32, &["N"])];
+    let two = write(&folder, "two.onnx", inputs, vec![node("Add", &["a", "b"], "y")], outputs);
+    assert!(fail(3, "model-shapes", &["run", &two]).contains("the shapes of 2 inputs are not known:"));
+    let words = vec![value("words", STRING, &["2"])];
+    let words =
+        write(&folder, "words.onnx", words, vec![node("Identity", &["words"], "y")], vec![value("y", STRING, &["2"])]);
+    let message = fail(3, "model-unsupported", &["inspect", &words]);
+    assert!(
+        message.contains("the type of 1 tensor is not supported:") || message.contains("the types of 2 tensors are"),
+        "{message}"
+    );
+    let checked = tool(&["check", &model("dlrm", "torchscript.onnx"), "--target", "host"]);
+    assert!(String::from_utf8_lossy(&checked.stdout).contains(" 1 launch\n"), "{checked:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What the program says of itself: version, completions, manual; and how much it says beside results.
 
 use std::fs;
+use std::process::Command;
 
 use crate::support::tool::{Folder, has_nvrtc, model, succeed, tool};
 
@@ -43,18 +44,50 @@ fn each_command_has_a_page() {
     let page = |name: &str| fs::read_to_string(pages.join(format!("{name}.1"))).expect("a page");
     assert!(page("warpweave-compile").contains("max\\-error") && page("warpweave").contains("warpweave\\-refit"));
     let [help, _] = said(&["--help"]);
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let commands: Vec<&str> = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
-    let commands: Vec<&str> = commands.into_iter().filter(|name| !["", "help"].contains(name)).collect();
+    let commands = listed_commands(&help);
     assert!(commands.len() > 20, "{help}");
     commands.iter().for_each(|name| assert!(!page(&format!("warpweave-{name}")).is_empty()));
     assert_eq!(value["pages"].as_array().map(Vec::len), Some(commands.len() + 1));
 }
 
+/// Every command of the program, and every command of a command.
+fn all_commands() -> Vec<Vec<String>> {
+    let mut all = vec![Vec::new()];
+    let mut next = 0;
+    while let Some(command) = all.get(next).cloned() {
+        let words: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
+        let of = |name: &String| [command.clone(), vec![name.clone()]].concat();
+        all.extend(listed_commands(&said(&words)[0]).iter().map(of));
+        next += 1;
+    }
+    all
+}
+
+/// The commands that a help text lists.
+fn listed_commands(help: &str) -> Vec<String> {
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    names.filter(|name| !["", "help"].contains(name)).map(str::to_owned).collect()
+}
+
+/// Help that goes to no terminal has 80 columns, and those of `COLUMNS` where that is set, at most 100.
 #[test]
 fn help_fits_a_page() {
-    let [help, _] = said(&["compile", "--help"]);
-    assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+    let commands = all_commands();
+    assert!(commands.len() > 25 && commands.contains(&vec!["models".to_owned(), "export".to_owned()]));
+    for (wanted, most) in [(None, 80), (Some("none"), 80), (Some("90"), 90), (Some("1000"), 100)] {
+        let mut widest = 0;
+        for command in &commands {
+            let mut program = Command::new(env!("CARGO_BIN_EXE_warpweave"));
+            program.args(command).arg("--help").env_remove("COLUMNS").envs(wanted.map(|columns| ("COLUMNS", columns)));
+            let output = program.output().expect("the binary can be started");
+            let help = String::from_utf8_lossy(&output.stdout).into_owned();
+            let width = help.lines().map(|line| line.chars().count()).max().expect("there is help");
+            assert!(output.status.success() && width <= most, "{command:?} at {wanted:?} has {width} columns: {help}");
+            widest = widest.max(width);
+        }
+        assert!(widest > most - 5, "{wanted:?} is not used: {widest}");
+    }
 }
 
 #[test]

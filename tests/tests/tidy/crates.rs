@@ -58,7 +58,7 @@ const ARROWS: [(&str, &[&str], &[&str]); 15] = [
 const VOCABULARY: [&str; 4] = ["bytes", "half", "serde", "thiserror"];
 
 /// Where each other package is at home.
-const HOMES: [(&str, &[&str]); 33] = [
+const HOMES: [(&str, &[&str]); 34] = [
     ("blake3", &["warpweave-runtime"]),
     // Views of tensors as slices: where tensors are made, and where the host computes with them.
     ("bytemuck", &["warpweave-graph", "warpweave-runtime"]),
@@ -95,6 +95,7 @@ const HOMES: [(&str, &[&str]); 33] = [
     // The identity of the program that a record of the lab is of.
     ("sha2", &["warpweave-measure"]),
     ("syn", &["warpweave-tests"]),
+    ("terminal_size", &["warpweave-cli"]),
     ("wildmatch", &["warpweave"]),
     ("zip", &["warpweave-measure", "warpweave-runtime"]),
 ];

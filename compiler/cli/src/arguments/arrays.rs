@@ -151,7 +151,8 @@ impl Assigned {
 }
 
 const INPUT: &str = "in_";
-const OUTPUT: &str = "out_";
+/// What the names of stored outputs begin with.
+pub const OUTPUT: &str = "out_";
 
 impl Archive {
     /// What each array is: all by prefixed names if that is possible, all by plain names if that is, or else each by either. A name

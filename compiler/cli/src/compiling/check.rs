@@ -84,19 +84,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     let mut value = text::plan_value(&checked);
     let mut told = text::plan(&checked);
     if let Some(WaitNumber(number)) = arguments.without_wait {
-        let waits = checked.evidence().waits;
-        let missing = || {
-            CliError::Usage(match checked.plan.plan.plan().only_persistent() {
-                Some(_) if waits == 0 => "the plan has no wait that could be left out".to_owned(),
-                Some(_) => format!("there is no wait {number}: the plan has {waits}, from 0 on"),
-                None => {
-                    "waits are left out of plans that are one persistent program; check the model, or compile it, with \
-                     --backend persistent"
-                        .to_owned()
-                }
-            })
-        };
-        let without = checked.without_wait(number).ok_or_else(missing)?;
+        let without = checked.without_wait(number).ok_or_else(|| no_such_wait(&checked, number))?;
         let inputs = random_inputs(source.signature(), arguments.seed);
         let corruption = match arguments.device {
             Shows::Emulator => checked.corruption(&without, &inputs, arguments.seed)?,
@@ -110,4 +98,22 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     output.result("check", &value, &told);
     Ok(true)
+}
+
+/// A benchmark model whose plans have waits on the host and on every GPU, though it is small.
+const WITH_WAITS: &str = "warpweave models export lstm_tc --reduced -o lstm_tc.onnx";
+
+fn no_such_wait(checked: &Checked, number: usize) -> CliError {
+    let waits = checked.evidence().waits;
+    CliError::Usage(match checked.plan.plan.plan().only_persistent() {
+        Some(_) if waits == 0 => format!(
+            "the plan has no wait that could be left out: none of its rTasks needs another unit's; `{WITH_WAITS}` writes a \
+             model whose plans have waits"
+        ),
+        Some(_) => format!("there is no wait {number}: the plan has {waits}, from 0 on"),
+        None => format!(
+            "waits are left out of plans that are one persistent program, and this one is not; check a model, or compile the \
+             bundle, with --backend persistent, such as the model that `{WITH_WAITS}` writes"
+        ),
+    })
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use warpweave::graph::legible::counted;
 use warpweave::graph::program::Names;
 use warpweave::plan::plan::RTask;
 use warpweave::plan::plan::{Instruction, PersistentSegment};
@@ -29,18 +30,22 @@ pub fn plan(checked: &Checked) -> String {
     let mut text = String::new();
     let _ = writeln!(
         text,
-        "plan for {}: {}, {} units, {} rOperators, {} rTasks, {} launches",
+        "plan for {}: {}, {}, {}, {}, {}",
         checked.target,
         plan.backend(),
-        plan.units(),
-        plan.operators().len(),
-        evidence.tasks,
-        plan.launches()
+        counted(plan.units(), "unit"),
+        counted(plan.operators().len(), "rOperator"),
+        counted(evidence.tasks, "rTask"),
+        counted(plan.launches(), "launch")
     );
     let _ =
         writeln!(text, "  waits    {} and {} polls, all proved to end: 0 deadlocks", evidence.waits, evidence.polls);
     let _ = writeln!(text, "  reads    {} proved to follow their writes: 0 races", evidence.ordered_reads);
-    let _ = writeln!(text, "  memory   {} pairs of buffers share bytes, one after the other", evidence.ordered_buffers);
+    let _ = writeln!(
+        text,
+        "  memory   pairs of buffers that share bytes, one after the other: {}",
+        evidence.ordered_buffers
+    );
     text
 }
 
@@ -74,7 +79,7 @@ pub fn without(checked: &Checked, without: &WithoutWait, shown: Shown<'_>, names
         let _ = writeln!(text, "  verifier proves the plan all the same: what the wait is for is ordered without it");
         return text;
     };
-    let _ = writeln!(text, "  verifier refuses the plan, {} violations, such as:", violations.len());
+    let _ = writeln!(text, "  verifier refuses the plan, {}, such as:", counted(violations.len(), "violation"));
     let _ = writeln!(text, "    {first}");
     for task in first.conflict().into_iter().flat_map(|(one, other)| [one, other]) {
         let _ = writeln!(text, "      {}", labelled(segment, task, names));
@@ -94,7 +99,7 @@ pub fn without(checked: &Checked, without: &WithoutWait, shown: Shown<'_>, names
     );
     match (shown.by, &corruption.example) {
         (Shows::Emulator, Some(first)) => {
-            _ = writeln!(text, "    {} violations, such as {first}", corruption.violations);
+            _ = writeln!(text, "    {}, such as {first}", counted(corruption.violations, "violation"));
         }
         (Shows::Emulator, None) => _ = writeln!(text, "    no violation in this interleaving"),
         (Shows::MachineCode, Some(fault)) => {

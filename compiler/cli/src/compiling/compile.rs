@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use warpweave::codegen::print::cuda;
 use warpweave::fusion::partition::search::FusionLevel;
+use warpweave::graph::legible::counted;
 use warpweave::graph::pipeline::{Level, PassId, Selection};
 use warpweave::graph::text::print as graph_text;
 use warpweave::runtime::bundle::{BundleTarget, TrainingRecord};
@@ -435,12 +436,13 @@ fn summary(path: &str, bytes: u64, seconds: f64, records: &[Value]) -> String {
     let mut text = format!("{path}: {bytes} bytes, {seconds:.2} s\n");
     for record in records {
         let field = |name: &str| record[name].as_u64().unwrap_or(0);
-        let _ = write!(text, "  {}: {} fused groups", record["target"].as_str().unwrap_or(""), field("groups"));
+        let _ =
+            write!(text, "  {}: {}", record["target"].as_str().unwrap_or(""), counted(field("groups"), "fused group"));
         let backend = [&record["backend"], &record["backend_reason"]].map(|value| value.as_str().unwrap_or(""));
         let _ = write!(text, ", {} {}", backend[0], backend[1]);
-        let _ = write!(text, ", {} vEUs, {} launches", field("units"), field("launches"));
+        let _ = write!(text, ", {}, {}", counted(field("units"), "vEU"), counted(field("launches"), "launch"));
         let proved = (field("waits"), field("ordered_reads"));
-        let _ = write!(text, ", {} rTasks", field("tasks"));
+        let _ = write!(text, ", {}", counted(field("tasks"), "rTask"));
         let _ = write!(text, "; proved: {} waits end, {} reads follow their writes", proved.0, proved.1);
         let _ = write!(text, "; priced for {}", record["priced_for"].as_str().unwrap_or(""));
         let _ = write!(text, "; arena {} bytes, weights {} bytes", field("arena_bytes"), field("weights_bytes"));

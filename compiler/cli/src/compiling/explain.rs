@@ -32,7 +32,7 @@ use crate::error::{CliError, Passed, file_error};
 use crate::output::{Output, write_file};
 use crate::output_kinds::OutputKind;
 use crate::output_paths::{self, OutputFile, TIMELINE_FILES, timeline_outputs};
-use crate::terminal::columns;
+use crate::terminal::columns_or;
 
 /// Arguments of `explain`.
 #[derive(Args)]
@@ -126,9 +126,12 @@ enum Arena {
     Separate,
 }
 
+/// The columns of text that goes to no terminal.
+const COLUMNS: usize = 100;
+
 impl Arguments {
     fn listing(&self) -> Listing {
-        if self.all { Listing::Everything } else { Listing::Summary { columns: columns() } }
+        if self.all { Listing::Everything } else { Listing::Summary { columns: columns_or(COLUMNS) } }
     }
 }
 

@@ -7,7 +7,7 @@ use warpweave::explain::{ExplainedGroup, LevelFigures};
 use warpweave::fusion::cost::PricedKernel;
 use warpweave::fusion::partition::search::neighbours::Verdict;
 use warpweave::fusion::partition::search::{FusionGroup, Partition};
-use warpweave::graph::legible::legible;
+use warpweave::graph::legible::{counted, legible};
 use warpweave::graph::program::Names;
 use warpweave::plan::template::opaque;
 use warpweave::runtime::json::{Value, json};
@@ -95,7 +95,8 @@ fn head(position: usize, group: &FusionGroup, names: &Names) -> String {
     let labelled = names.labelled(format_args!("group {position}"), &group.origins);
     let (params, microseconds) = (group.kernel.params(), group.microseconds);
     let procedure = group.kernel.body().procedure().map(|procedure| format!(" ({procedure})")).unwrap_or_default();
-    format!("{labelled}: {params}{procedure}, {} statements, {microseconds:.2} us", group.statements.len())
+    let statements = counted(group.statements.len(), "statement");
+    format!("{labelled}: {params}{procedure}, {statements}, {microseconds:.2} us")
 }
 
 /// One group: what it computes, what limits it, and what else there was.

@@ -6,6 +6,7 @@ use warpweave::Build;
 use warpweave::explain::folding::kinds;
 use warpweave::explain::{Comparison, CriticalOperator, ExplainedPlan, WayFigures, Win};
 use warpweave::fusion::schedule::choice::lower_bounds::LowerBounds;
+use warpweave::graph::legible::counted;
 use warpweave::graph::program::Names;
 use warpweave::plan::kernel::Kernel;
 use warpweave::plan::plan::backend::PlanBackend;
@@ -47,12 +48,13 @@ pub fn plan(name: &str, explained: &ExplainedPlan, names: &Names, listing: Listi
     let shares = explained.shares();
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let mut text = String::new();
-    let (units, sync) = (plan.units(), explained.sync.name());
+    let (units, sync) = (counted(plan.units(), "unit"), explained.sync.name());
     let _ = match plan.backend() {
-        PlanBackend::Persistent => writeln!(text, "{name} on {units} units, waits by {sync}"),
-        PlanBackend::CudaGraph => writeln!(text, "{name} on {units} units, {} nodes of a graph", plan.launches()),
+        PlanBackend::Persistent => writeln!(text, "{name} on {units}, waits by {sync}"),
+        PlanBackend::CudaGraph => writeln!(text, "{name} on {units}, {} of a graph", counted(plan.launches(), "node")),
         PlanBackend::Mixed => {
-            writeln!(text, "{name} on {units} units, {} segments, {} launches", plan.segments.len(), plan.launches())
+            let segments = counted(plan.segments.len(), "segment");
+            writeln!(text, "{name} on {units}, {segments}, {}", counted(plan.launches(), "launch"))
         }
     };
     let columns = if let Listing::Summary { columns } = listing { columns } else { usize::MAX };
@@ -61,10 +63,10 @@ pub fn plan(name: &str, explained: &ExplainedPlan, names: &Names, listing: Listi
         let counts = (segment.operators().len(), segment.tasks());
         let _ = writeln!(
             text,
-            "  segment {number:<12} {}, {} rOperators, {} rTasks",
+            "  segment {number:<12} {}, {}, {}",
             segment.backend(),
-            counts.0,
-            counts.1
+            counted(counts.0, "rOperator"),
+            counted(counts.1, "rTask")
         );
     }
     let _ = writeln!(text, "  scheduled in         {:.3} s", explained.seconds);
@@ -96,13 +98,19 @@ pub fn plan(name: &str, explained: &ExplainedPlan, names: &Names, listing: Listi
     let busiest = utilisation.iter().copied().fold(0.0, f64::max);
     let idlest = utilisation.iter().copied().fold(1.0, f64::min).abs();
     let _ = writeln!(text, "  busiest, idlest unit {}, {}", percent(busiest), percent(idlest));
-    let _ = writeln!(text, "  critical path        {} rTasks; most of its time in", simulation.critical_steps());
+    let _ =
+        writeln!(text, "  critical path        {}; most of its time in", counted(simulation.critical_steps(), "rTask"));
     match listing {
         Listing::Everything => {
             for part in explained.critical_operators() {
                 let ROperator { kernel, origins, .. } = &operators[part.operator];
                 let labelled = names.labelled(part.operator, origins);
-                let _ = writeln!(text, "    {labelled}: {} rTasks, {:.1} us, {kernel}", part.steps, part.microseconds);
+                let _ = writeln!(
+                    text,
+                    "    {labelled}: {}, {:.1} us, {kernel}",
+                    counted(part.steps, "rTask"),
+                    part.microseconds
+                );
             }
         }
         Listing::Summary { columns } => critical(&mut text, explained, names, columns),
@@ -182,9 +190,20 @@ pub fn plan_value(name: &str, explained: &ExplainedPlan, names: &Names) -> Value
     })
 }
 
-/// A comparison as text: rows of a Markdown table.
+/// The heading of [`comparison`].
+const COMPARED: [&str; 7] = [
+    "Model",
+    "Waits by",
+    "Steps on the critical path",
+    "Waits",
+    "Units run",
+    "Makespan, µs predicted",
+    "Arena / bound",
+];
+
+/// A comparison as text: a Markdown table and an empty line.
 pub fn comparison(name: &str, comparison: &Comparison) -> String {
-    let mut text = String::new();
+    let mut text = format!("| {} |\n|{}\n", COMPARED.join(" | "), "---|".repeat(COMPARED.len()));
     let LowerBounds { critical_path, with_exchanges, work, one_by_one } = comparison.limits;
     let _ = writeln!(text, "| {name} | kernel an operator, each its best | | | | {one_by_one:.1} | |");
     let _ = writeln!(
@@ -217,6 +236,7 @@ pub fn comparison(name: &str, comparison: &Comparison) -> String {
     for (name, gain) in gains {
         let _ = writeln!(text, "| | *{name}* | | | | {gain} | |");
     }
+    text.push('\n');
     text
 }
 

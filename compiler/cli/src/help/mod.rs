@@ -4,3 +4,4 @@ pub mod completions;
 pub mod manual;
 pub mod usage;
 pub mod version;
+pub mod width;

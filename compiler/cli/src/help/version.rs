@@ -30,6 +30,7 @@ fn number(compiler: &Nvrtc) -> String {
     format!("{major}.{minor}")
 }
 
-fn targets() -> Vec<String> {
+/// The names of all targets: the host, and GPUs' architectures, oldest first.
+pub fn targets() -> Vec<String> {
     std::iter::once("host".to_owned()).chain(Target::ALL.map(|target| target.to_string())).collect()
 }

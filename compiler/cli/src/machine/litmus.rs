@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use clap::Args;
+use warpweave::graph::legible::counted;
 use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::session::Device;
 use warpweave_measure::litmus::{Litmus, Outcome, Rounds, run};
@@ -70,9 +71,10 @@ fn record(litmus: Litmus, outcome: &Outcome) -> Value {
 fn line(litmus: Litmus, outcome: &Outcome) -> String {
     let verdict = if outcome.passed() { "ok    " } else { "FAILED" };
     let Outcome { launches, messages, wrong_launches, wrong_elements, failure } = outcome;
-    let mut line = format!("{verdict}  {}: {messages} messages in {launches} launches", litmus.name());
+    let mut line =
+        format!("{verdict}  {}: {} in {}", litmus.name(), counted(messages, "message"), counted(launches, "launch"));
     if *wrong_launches > 0 {
-        let _ = write!(line, ", {wrong_elements} wrong elements in {wrong_launches} launches");
+        let _ = write!(line, ", {} in {}", counted(wrong_elements, "wrong element"), counted(wrong_launches, "launch"));
     }
     if let Some(failure) = failure {
         let _ = write!(line, ", then: {failure}");

@@ -7,12 +7,10 @@ use clap::Args;
 use warpweave::graph::Tensor;
 use warpweave::models::reduced_from;
 use warpweave::prices;
-use warpweave::runtime::bundle::Signature;
 use warpweave::runtime::cuda::{ClocksError, Driver};
 use warpweave::runtime::json;
 use warpweave::runtime::session::{Device, Session};
-use warpweave::training::samples;
-use warpweave::{DeviceArch, Source, random_inputs};
+use warpweave::{DeviceArch, Source, random_inputs, samples_of};
 use warpweave_measure::bench::{
     Achieved, BenchResult, Clocks, Distribution, Estimator, LowerBounds, Measured, Method, MethodRecord, ModelIdentity,
     Peer, PlanProfile, Precision, ProcessorCaches, SCHEMA, Samples, Sweep, SweepPoint, Work, compare_with_peers,
@@ -91,7 +89,8 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
         let prefix = of_batch.map(|batch| format!("batch {batch}: ")).unwrap_or_default();
         result.warnings.iter().for_each(|warning| output.note(&format!("{prefix}{warning}")));
     }
-    let sweep = (batches.len() > 1).then(|| Sweep::new(results.iter().filter_map(sweep_point).collect()));
+    let points: Vec<SweepPoint> = results.iter().filter_map(sweep_point).collect();
+    let sweep = (points.len() > 1).then(|| Sweep::new(points));
     let mut wrong: Vec<String> =
         results.iter().filter_map(|result| result.soak.as_ref()).flat_map(complaints).collect();
     wrong.extend(slower_than_peers(arguments, &results));
@@ -242,15 +241,20 @@ fn describe(
         Estimator::Host | Estimator::Unknown => None,
     };
     let backend = arguments.program.plan_backend(session);
-    let plan = session.execution_plan().map(|plan| PlanProfile { backend, ..profile(plan, &estimator) });
+    let plan = match session.execution_plan() {
+        Some(plan) => Some(PlanProfile { backend, ..profile(plan, &estimator, &source.names(device.machine())?) }),
+        None => None,
+    };
     let signature = source.signature();
     let ports = signature.inputs.iter().chain(&signature.outputs).map(|port| &port.ty);
     let precision = Precision::of_program(session.execution_plan(), ports);
-    let own_batch = || match source.training() {
-        Some(_) => samples(signature),
-        None => shared_batch(signature),
+    let program = source.skeleton(device.machine())?;
+    let own_batch = match source.training() {
+        Some(_) => samples_of(&program, signature),
+        None => warpweave::batch(&program),
     };
-    let batch = batch.or_else(own_batch);
+    let is_batch = batch.is_none() || own_batch.is_none() || batch == own_batch;
+    let batch = batch.or(own_batch);
     let record = source.record().clone();
     let name = arguments.name.clone().unwrap_or(record.name);
     let throughput = measured.throughput();
@@ -260,6 +264,13 @@ fn describe(
             "latency has not settled after {} runs in {:.1} s of warm-up: give a longer --warmup-limit-ms",
             measured.warmup.runs, measured.warmup.seconds
         ));
+    }
+    if !is_batch {
+        warnings.push(
+            "--batch sets the first dimension of the inputs, and the items of this model lie along another one: no items a \
+             second are told"
+                .to_owned(),
+        );
     }
     let judged = device_time.unwrap_or(latency);
     if judged.is_noisy() {
@@ -278,7 +289,7 @@ fn describe(
         runs: measured.latencies.len(),
         seconds: measured.latencies.iter().sum(),
         throughput,
-        items_per_second: batch.map(|batch| throughput * batch as f64),
+        items_per_second: batch.filter(|_| is_batch).map(|batch| throughput * batch as f64),
         latency,
         device_time,
         transfers: measured.transfers().and_then(|times| Distribution::of(&times)),
@@ -325,15 +336,8 @@ fn product(device: Device) -> Option<String> {
     }
 }
 
-/// The first dimension of all inputs, if it is the same.
-fn shared_batch(signature: &Signature) -> Option<usize> {
-    let mut first = signature.inputs.iter().map(|port| port.ty.shape.first().copied());
-    let batch = first.next()??;
-    first.all(|other| other == Some(batch)).then_some(batch)
-}
-
 fn sweep_point(result: &BenchResult) -> Option<SweepPoint> {
-    let batch = result.model.batch?;
+    let batch = result.model.batch.filter(|_| result.items_per_second.is_some())?;
     Some(SweepPoint {
         batch,
         latency: result.latency,

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::bench_training;
+use warpweave::graph::legible::counted;
 use warpweave_measure::bench::{Achieved, Against, BenchResult, Distribution, PeerComparison, PlanProfile, Sweep};
 
 /// The result as text, in lines.
@@ -20,11 +21,11 @@ pub fn text(result: &BenchResult) -> String {
         let _ = write!(text, ", batch {batch}");
     }
     let method = &result.method;
-    let _ = write!(text, ", {} input sets", method.input_sets);
+    let _ = write!(text, ", {}", counted(method.input_sets, "input set"));
     let _ = writeln!(text, "{}", if method.cold_l2 { ", cold caches" } else { "" });
     let warmup = &result.warmup;
     let settled = if warmup.stable { "settled" } else { "not settled" };
-    let _ = writeln!(text, "warm-up: {} runs in {:.2} s, {settled}", warmup.runs, warmup.seconds);
+    let _ = writeln!(text, "warm-up: {} in {:.2} s, {settled}", counted(warmup.runs, "run"), warmup.seconds);
     let heading = ["min", "mean", "p50", "p90", "p95", "p99", "max"].map(|name| format!("{name:>10}")).concat();
     let _ = writeln!(text, "{:<14}{heading}{:>8}", "ms", "CV");
     row(&mut text, "latency", Some(&result.latency));
@@ -34,12 +35,14 @@ pub fn text(result: &BenchResult) -> String {
     if let Some(items) = result.items_per_second {
         let _ = write!(text, ", {items:.2} items a second");
     }
-    let _ = writeln!(text, "; {} runs in {:.2} s", result.runs, result.seconds);
+    let _ = writeln!(text, "; {} in {:.2} s", counted(result.runs, "run"), result.seconds);
     if let Some(soak) = &result.soak {
         let _ = write!(
             text,
-            "soak: {} launches in {:.2} s, {} with other bits",
-            soak.launches, soak.seconds, soak.different
+            "soak: {} in {:.2} s, {} with other bits",
+            counted(soak.launches, "launch"),
+            soak.seconds,
+            soak.different
         );
         if let Some(Against { device, excess, .. }) = &soak.against {
             let _ = match excess {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use warpweave::graph::legible::counted;
 use warpweave::runtime::json::{self, json};
 use warpweave::runtime::session::Device;
 use warpweave_measure::lab::run::options::{Call, Fault, RunOptions, Scale};
@@ -163,7 +164,7 @@ fn execute_run(arguments: &Run, output: &Output) -> Result<Passed, CliError> {
     let summary = run(&options, &mut |line| output.line(line))?;
     let [ran, failed, skipped] = summary.counts;
     let tables = summary.tables.display().to_string();
-    let text = format!("{tables}: {ran} steps ran, {failed} failed, {skipped} were skipped");
+    let text = format!("{tables}: {} ran, {failed} failed, {skipped} were skipped", counted(ran, "step"));
     output.result("lab-run", &json!({"tables": tables, "ran": ran, "failed": failed, "skipped": skipped}), &text);
     Ok(failed == 0)
 }
@@ -174,7 +175,11 @@ fn execute_costs(arguments: &Costs, output: &Output) -> Result<Passed, CliError>
     let costs = measure_costs(&binary, &arguments.write, &arguments.work, &mut |line| output.line(line))?;
     let path = arguments.write.display().to_string();
     let (models, fixtures) = (costs.models.len(), costs.fixtures.len());
-    let text = format!("{path}: {models} benchmark models, {fixtures} small ones, on {} threads", costs.cores);
+    let text = format!(
+        "{path}: {}, {fixtures} small ones, on {}",
+        counted(models, "benchmark model"),
+        counted(costs.cores, "thread")
+    );
     output.result("lab-costs", &json!({"path": path, "models": models, "fixtures": fixtures}), &text);
     Ok(true)
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use warpweave::fusion::schedule::simulation::Simulation;
+use warpweave::graph::legible::counted;
 use warpweave::graph::program::Names;
 use warpweave::plan::plan::ROperator;
 use warpweave::runtime::json::{Value, json};
@@ -16,12 +17,18 @@ const LISTED: usize = 20;
 pub fn text(name: &str, device: Device, profile: &Profile, names: &Names) -> String {
     let segment = profile.plan.persistent();
     let mut text = String::new();
-    let _ = writeln!(text, "{name} on {device}: {} units, {} rTasks", segment.units(), segment.tasks());
+    let _ = writeln!(
+        text,
+        "{name} on {device}: {}, {}",
+        counted(segment.units(), "unit"),
+        counted(segment.tasks(), "rTask")
+    );
     let heading = ["run", "wait", "signal", "dispatch", "idle"].map(|name| format!("{name:>9}")).join(" ");
     let _ = writeln!(text, "  {:<28} {:>12} {heading}", "", "whole");
+    let recorded = |value: f64| format!("{} {}", profile.clock.number(value), profile.clock.unit());
     let runs = [
-        ("predicted by the cost model", format!("{:.1} us", profile.predicted.makespan), &profile.predicted),
-        ("recorded", profile.clock.label(profile.recorded.makespan), &profile.recorded),
+        ("predicted by the cost model", format!("{:.2} µs", profile.predicted.makespan), &profile.predicted),
+        ("recorded", recorded(profile.recorded.makespan), &profile.recorded),
     ];
     for (what, whole, run) in runs {
         let UnitTime { running, waiting, signalling, dispatching, idle } = UnitTime::of(run);
@@ -32,11 +39,13 @@ pub fn text(name: &str, device: Device, profile: &Profile, names: &Names) -> Str
     let _ = writeln!(text, "  recorded times are {}", profile.clock.words());
     let _ = writeln!(text, "  priced for {}", profile.priced_for);
     for (name, part) in profile.templates() {
-        let PartTimes { operators, tasks, predicted, recorded } = part;
-        let recorded = profile.clock.label(recorded);
+        let PartTimes { operators, tasks, predicted, recorded: own } = part;
+        let own = recorded(own);
         let _ = writeln!(
             text,
-            "  {name:<12} {operators} rOperators, {tasks} rTasks, {predicted:.2} us predicted, {recorded} recorded"
+            "  {name:<12} {}, {}, {predicted:.2} µs predicted, {own} recorded",
+            counted(operators, "rOperator"),
+            counted(tasks, "rTask")
         );
     }
     let operators = profile.operators();
@@ -45,8 +54,8 @@ pub fn text(name: &str, device: Device, profile: &Profile, names: &Names) -> Str
         "  {:<10} {:>7} {:>15} {:>15}  of all rTasks of the rOperator together; {} of {}",
         "rOperator",
         "rTasks",
-        "predicted, us",
-        "recorded",
+        "predicted, µs",
+        format!("recorded, {}", profile.clock.unit()),
         operators.len().min(LISTED),
         operators.len()
     );
@@ -54,7 +63,7 @@ pub fn text(name: &str, device: Device, profile: &Profile, names: &Names) -> Str
         let OperatorTimes { operator, tasks, predicted, recorded } = times;
         let ROperator { kernel, origins, .. } = &segment.operators[*operator];
         let nodes = names.label(origins);
-        let recorded = profile.clock.label(*recorded);
+        let recorded = profile.clock.number(*recorded);
         let name = operator.to_string();
         let _ = writeln!(text, "  {name:<10} {tasks:>7} {predicted:>15.2} {recorded:>15}  {kernel}  {nodes}");
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use warpweave::frontend::{Constant, DeclaredPort, ImportError};
-use warpweave::graph::legible::legible;
+use warpweave::graph::legible::{counted, legible};
 use warpweave::plan::plan::backend::PlanBackend;
 use warpweave::runtime::bundle::{Bundle, BundleTarget, ModelRecord, Port, Signature, StorageRecord};
 use warpweave::runtime::json::{self, Value, json};
@@ -129,14 +129,14 @@ fn model(build: &Build, text: &mut String) -> Result<Value, CliError> {
     let groups = &part.partition.groups;
     let operations: u64 = groups.iter().map(|group| group.kernel.body().operations()).sum();
     let microseconds: f64 = groups.iter().map(|group| group.microseconds).sum();
-    let _ =
-        writeln!(text, "{} statements in {} fused groups for {}", program.statements.len(), groups.len(), part.target);
+    let statements = counted(program.statements.len(), "statement");
+    let _ = writeln!(text, "{statements} in {} for {}", counted(groups.len(), "fused group"), part.target);
     let _ = writeln!(text, "constants {bytes} bytes, {operations} scalar operations, {microseconds:.1} us estimated");
     for (position, group) in groups.iter().enumerate() {
-        let statements = group.statements.len();
+        let statements = counted(group.statements.len(), "statement");
         let _ = writeln!(
             text,
-            "  {}: {} of {statements} statements, {:.2} us",
+            "  {}: {} of {statements}, {:.2} us",
             program.names.labelled(format_args!("group {position}"), &group.origins),
             group.kernel.params(),
             group.microseconds
@@ -180,7 +180,7 @@ fn of_bundle(bundle: &Bundle, text: &mut String) -> Result<Value, CliError> {
     for (number, file) in manifest.references.files.iter().enumerate() {
         let places = manifest.references.tensors.values().filter(|place| place.file == number);
         let (count, bytes) = places.fold((0, 0), |(count, bytes), place| (count + 1, bytes + place.bytes));
-        let _ = writeln!(text, "{count} constants of {bytes} bytes beside it, in {}", file.name);
+        let _ = writeln!(text, "{} of {bytes} bytes beside it, in {}", counted(count, "constant"), file.name);
     }
     for (&target, record) in &manifest.targets {
         // Decoding verifies: what is shown can run.
@@ -189,15 +189,18 @@ fn of_bundle(bundle: &Bundle, text: &mut String) -> Result<Value, CliError> {
         let _ = write!(text, "{target}: {}, {}", record.backend, backend_reason(target, &record.backend_reason));
         let plan = part.plan.plan.plan();
         let _ = match record.backend {
-            PlanBackend::Persistent => write!(text, "; {} vEUs, {} waits", record.units, evidence.waits),
-            PlanBackend::CudaGraph => write!(text, "; {} nodes", plan.launches()),
+            PlanBackend::Persistent => {
+                write!(text, "; {}, {}", counted(record.units, "vEU"), counted(evidence.waits, "wait"))
+            }
+            PlanBackend::CudaGraph => write!(text, "; {}", counted(plan.launches(), "node")),
             PlanBackend::Mixed => {
                 let kinds: Vec<String> = record.segments.iter().map(|segment| segment.backend.to_string()).collect();
-                let counts = (record.units, evidence.waits, plan.launches());
-                write!(text, "; {}, {} vEUs, {} waits, {} launches", kinds.join(" then "), counts.0, counts.1, counts.2)
+                let (units, waits) = (counted(record.units, "vEU"), counted(evidence.waits, "wait"));
+                let launches = counted(plan.launches(), "launch");
+                write!(text, "; {}, {units}, {waits}, {launches}", kinds.join(" then "))
             }
         };
-        let _ = write!(text, ", {} rTasks", evidence.tasks);
+        let _ = write!(text, ", {}", counted(evidence.tasks, "rTask"));
         let _ = write!(text, ", arena {} bytes, weights {} bytes", record.arena_bytes, record.weights_bytes);
         if let Some((major, minor)) = record.minimum_driver {
             let _ = write!(text, ", {} threads and {} shared bytes a block", record.threads, record.shared_bytes);

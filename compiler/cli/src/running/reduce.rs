@@ -1,5 +1,6 @@
 //! `warpweave reduce`: the smallest program that still fails in the same way.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -8,16 +9,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use warpweave::graph::Tensor;
+use warpweave::graph::legible::{counted, legible};
+use warpweave::graph::program::TensorId;
+use warpweave::graph::{Tensor, TensorProgram};
 use warpweave::program_file::constants_path;
-use warpweave::reduce::{Case, ReduceError, reduce};
+use warpweave::reduce::{Case, ReduceError, StoredPart, between_stored, reduce};
 use warpweave::runtime::json::{self, Value, json};
 use warpweave::runtime::unfinished::Worker;
 use warpweave::{MOST_RANDOM_BYTES, random_inputs};
 
 use super::attempt::{Bar, DIFFERS, PASSED, REFUSED, SLOW};
 use super::reduced_case::{self, ARRAYS, PROGRAM};
-use crate::arguments::arrays::Arrays;
+use crate::arguments::arrays::{Arrays, Assigned, OUTPUT};
 use crate::arguments::inputs;
 use crate::arguments::program::{ProgramArguments, load_model};
 use crate::error::{CliError, Passed, file_error};
@@ -32,7 +35,10 @@ use warpweave::frontend::ImportOptions;
 pub struct Arguments {
     #[command(flatten)]
     pub program: ProgramArguments,
-    /// Arrays under the names of inputs, or in_<input name>; stored outputs are not read. Random inputs unless given
+    /// Arrays under the names of inputs, or in_<input name>; random inputs unless given. Where all outputs are stored, too, a program
+    /// that gives them does not fail. Where the device gives other values than are stored, and the same as the reference, the import
+    /// is wrong: left is the smallest part between stored values that gives another one. Values inside of the model, stored as
+    /// out_<value name>, make such parts smaller; only what is stored is given to a part, or judges it
     #[arg(long, value_name = "FILE.npz|DIR")]
     io: Option<PathBuf>,
     /// The new folder that the case is left in
@@ -84,14 +90,47 @@ impl Failure {
 /// How an attempt ended: a failure with what was said of it, or none.
 type Ended = Option<(Failure, String)>;
 
+/// A case with the values of its tensors that are stored.
+struct Given {
+    case: Case,
+    stored: BTreeMap<TensorId, Tensor>,
+}
+
+/// What still fails.
+struct Found {
+    case: Case,
+    /// The outputs that are right.
+    expected: Vec<Tensor>,
+    failure: Failure,
+    message: String,
+    tried: usize,
+    judge: Judge,
+}
+
+/// Whose values are right.
+#[derive(Clone, Copy)]
+enum Judge {
+    Reference,
+    Archive,
+}
+
+impl Judge {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Reference => "reference",
+            Self::Archive => "archive",
+        }
+    }
+}
+
 /// Runs the command.
 pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliError> {
     output_paths::check_absent(&arguments.output)?;
     output_paths::check_new_folder(&arguments.output, 0)?;
-    let case = given(arguments, output)?;
+    let given = given(arguments, output)?;
     fs::create_dir_all(&arguments.output).map_err(file_error("create", &arguments.output))?;
     let attempts = Attempts { arguments, folder: arguments.output.join("attempt") };
-    let result = reduce_to(&attempts, case, output);
+    let result = reduce_to(&attempts, given, output);
     // Whatever is left of the attempts is no result.
     let _ = fs::remove_dir_all(&attempts.folder);
     if !matches!(result, Ok(true)) {
@@ -100,15 +139,49 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     result
 }
 
-fn reduce_to(attempts: &Attempts<'_>, case: Case, output: &Output) -> Result<Passed, CliError> {
+fn reduce_to(attempts: &Attempts<'_>, given: Given, output: &Output) -> Result<Passed, CliError> {
     let arguments = attempts.arguments;
-    let statements = case.program.statements.len();
-    let Some((failure, _)) = attempts.attempt(&case)? else {
+    let statements = given.case.program.statements.len();
+    let Some(found) = found(attempts, given)? else {
         let device = arguments.program.device;
         let text = format!("{device}: the program does not fail; there is nothing to reduce");
         output.result("reduce", &json!({"device": device.to_string(), "kind": PASSED}), &text);
         return Ok(false);
     };
+    let Found { case, expected, failure, message, tried, judge } = found;
+    let replay = attempts.replay();
+    let left = case.program.statements.len();
+    let value = json!({
+        "device": arguments.program.device.to_string(), "kind": failure.kind(), "detail": failure.detail(),
+        "judge": judge.name(),
+        "message": message, "statements": left, "statements_before": statements, "attempts": tried, "replay": replay,
+        "producer": concat!("warpweave ", env!("CARGO_PKG_VERSION"))
+    });
+    reduced_case::write(&arguments.output, &case, &expected, &value)?;
+    let folder = arguments.output.display();
+    let kind = [Some(failure.kind()), failure.detail()].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let how = match judge {
+        Judge::Reference => format!("fail in the same way ({kind})"),
+        Judge::Archive => "give another value than is stored, on the reference, too".to_owned(),
+    };
+    let text = format!(
+        "{folder}: {left} of {} {how} after {}\n{folder}: {replay}",
+        counted(statements, "statement"),
+        counted(tried, "attempt")
+    );
+    output.result("reduce", &value, &text);
+    Ok(true)
+}
+
+/// The smallest case that still fails, judged by the reference if the device differs from it, and else by what is stored.
+fn found(attempts: &Attempts<'_>, Given { case, stored }: Given) -> Result<Option<Found>, CliError> {
+    let all: Option<Vec<Tensor>> = case.program.outputs.iter().map(|output| stored.get(output).cloned()).collect();
+    if let Some(expected) = all
+        && attempts.judged(&case, &expected)?.is_none()
+    {
+        return Ok(None);
+    }
+    let Some((failure, _)) = attempts.attempt(&case)? else { return wrong_part(attempts, &case, &stored) };
     let mut tried = 0;
     let mut fails = |candidate: &Case| {
         tried += 1;
@@ -119,35 +192,39 @@ fn reduce_to(attempts: &Attempts<'_>, case: Case, output: &Output) -> Result<Pas
         ReduceError::Reference(_) | ReduceError::Memory { .. } => CliError::Usage(error.to_string()),
     })?;
     let message = attempts.attempt(&smallest)?.map(|(_, message)| message).unwrap_or_default();
-    let replay = attempts.replay();
-    let left = smallest.program.statements.len();
-    let value = json!({
-        "device": arguments.program.device.to_string(), "kind": failure.kind(), "detail": failure.detail(),
-        "message": message, "statements": left, "statements_before": statements, "attempts": tried, "replay": replay,
-        "producer": concat!("warpweave ", env!("CARGO_PKG_VERSION"))
-    });
-    reduced_case::write(&arguments.output, &smallest, &value)?;
-    let text = format!(
-        "{}: {left} of {statements} statements fail in the same way ({}) after {tried} attempts\n{}: {replay}",
-        arguments.output.display(),
-        [Some(failure.kind()), failure.detail()].into_iter().flatten().collect::<Vec<_>>().join(" "),
-        arguments.output.display(),
-    );
-    output.result("reduce", &value, &text);
-    Ok(true)
+    let expected = smallest.expected().map_err(|error| CliError::Usage(error.to_string()))?;
+    Ok(Some(Found { case: smallest, expected, failure, message, tried, judge: Judge::Reference }))
 }
 
-/// The model with its inputs.
-fn given(arguments: &Arguments, output: &Output) -> Result<Case, CliError> {
+/// The smallest part between stored values that gives another one than is stored.
+fn wrong_part(
+    attempts: &Attempts<'_>,
+    case: &Case,
+    stored: &BTreeMap<TensorId, Tensor>,
+) -> Result<Option<Found>, CliError> {
+    for (tried, StoredPart { case, expected, .. }) in (1..).zip(between_stored(case, stored)) {
+        let expected = vec![expected];
+        if let Some((Failure::Differs, message)) = attempts.judged(&case, &expected)? {
+            let (failure, judge) = (Failure::Differs, Judge::Archive);
+            return Ok(Some(Found { case, expected, failure, message, tried, judge }));
+        }
+    }
+    Ok(None)
+}
+
+/// The model with its inputs, and what else is stored.
+fn given(arguments: &Arguments, output: &Output) -> Result<Given, CliError> {
     let arrays = arguments.io.as_deref().map(Arrays::of_archive).transpose()?;
     let shapes = arrays.as_ref().map(Arrays::shapes).unwrap_or_default();
     let options = ImportOptions { arrays: shapes, ..arguments.program.import.import_options()? };
     let model = load_model(&arguments.program.path, &options)?;
     let signature = &model.signature;
+    let mut stored = BTreeMap::new();
     let inputs: Vec<Tensor> = match arrays {
         Some(arrays) => {
-            let assigned = arrays.assign(signature, &model.record.constants)?;
+            let mut assigned = arrays.assign(signature, &model.record.constants)?;
             assigned.note_fixed(output);
+            stored = values_stored(&model.program, &mut assigned, output);
             inputs::from_arrays(signature, assigned.inputs, "an array of its name in the --io file")?
         }
         None => {
@@ -159,7 +236,25 @@ fn given(arguments: &Arguments, output: &Output) -> Result<Case, CliError> {
             random_inputs(signature, arguments.bar.seed)
         }
     };
-    Ok(Case { program: model.program, inputs })
+    Ok(Given { case: Case { program: model.program, inputs }, stored })
+}
+
+/// The stored values of a program's tensors: of outputs, and of others by their names in the model.
+fn values_stored(program: &TensorProgram, assigned: &mut Assigned, output: &Output) -> BTreeMap<TensorId, Tensor> {
+    let named: BTreeMap<&str, TensorId> =
+        program.tensors.ids().filter_map(|id| Some((program.tensor_name(id)?, id))).collect();
+    let mut stored = BTreeMap::new();
+    for (array, value) in std::mem::take(&mut assigned.unknown_outputs) {
+        match array.strip_prefix(OUTPUT).and_then(|name| named.get(name)) {
+            Some(&tensor) => _ = stored.insert(tensor, value),
+            None => {
+                output.note(&format!("the array `{}` is of no value of the program; it is not used", legible(&array)))
+            }
+        }
+    }
+    let outputs = std::mem::take(&mut assigned.outputs).into_iter();
+    stored.extend(outputs.map(|(position, value)| (program.outputs[position], value)));
+    stored
 }
 
 struct Attempts<'a> {
@@ -170,9 +265,13 @@ struct Attempts<'a> {
 impl Attempts<'_> {
     /// How a case fails, if it does; one that the reference refuses does not.
     fn attempt(&self, case: &Case) -> Result<Ended, CliError> {
-        let Ok(expected) = case.expected() else { return Ok(None) };
+        case.expected().map_or(Ok(None), |expected| self.judged(case, &expected))
+    }
+
+    /// How a case fails, if it does, where these are the right outputs.
+    fn judged(&self, case: &Case, expected: &[Tensor]) -> Result<Ended, CliError> {
         fs::create_dir_all(&self.folder).map_err(file_error("create", &self.folder))?;
-        reduced_case::write_program(&self.folder, case, &expected)?;
+        reduced_case::write_program(&self.folder, case, expected)?;
         let result = self.run();
         let constants = constants_path(&self.folder.join(PROGRAM));
         if constants.exists() {

@@ -21,11 +21,10 @@ const FILE_TEST: &str = "filetest.txt";
 /// Most elements of the inputs of a file test, which stand on one line.
 const MOST_ELEMENTS: usize = 4096;
 
-/// Leaves the program with its arrays, a file test, and what is told of the failure.
-pub fn write(folder: &Path, case: &Case, told: &Value) -> Result<(), CliError> {
-    let expected = case.expected().map_err(|error| CliError::Usage(error.to_string()))?;
-    write_program(folder, case, &expected)?;
-    if let Some(test) = file_test(case, &expected) {
+/// Leaves the program with its inputs and right outputs, a file test, and what is told of the failure.
+pub fn write(folder: &Path, case: &Case, expected: &[Tensor], told: &Value) -> Result<(), CliError> {
+    write_program(folder, case, expected)?;
+    if let Some(test) = file_test(case, expected) {
         write_file(&folder.join(FILE_TEST), test.as_bytes())?;
     }
     let mut told = told.clone();

@@ -22,10 +22,10 @@ pub struct Arguments {
     #[arg(value_name = "MODEL")]
     model: PathBuf,
     /// Tensors under the names of the model's initializers, which `train --save` has written
-    #[arg(value_name = "F.safetensors")]
+    #[arg(value_name = "TENSORS")]
     weights: PathBuf,
     /// The model to write
-    #[arg(short, long, value_name = "OUT.onnx")]
+    #[arg(short, long, value_name = "FILE.onnx")]
     output: PathBuf,
     /// Print the result as JSON
     #[arg(long)]

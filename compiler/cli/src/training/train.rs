@@ -13,8 +13,7 @@ use warpweave::runtime::bundle::{Bundle, Signature, TrainingRecord};
 use warpweave::runtime::checkpoint::Checkpoint;
 use warpweave::runtime::json::json;
 use warpweave::runtime::session::{Device, ModelSession, Session, open_bundle};
-use warpweave::training::samples;
-use warpweave::{ModelError, OpenError, OpenOptions, Source};
+use warpweave::{ModelError, OpenError, OpenOptions, Source, samples_of};
 
 use super::batches::{Batches, LabelCounts, Scalars};
 use super::loss_curve::picture;
@@ -94,7 +93,7 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     let run = interrupt::in_steps(|steps| training.take_steps(arguments, &data, steps, output))?;
     let evaluation = evaluated.map(|batches| training.evaluate(&batches, &signature)).transpose()?;
-    let samples = samples(&signature).unwrap_or(1);
+    let samples = samples_of(&bundle.skeleton_for(arguments.device.machine())?, &signature).unwrap_or(1);
     report(arguments, &training, &run, evaluation, samples, output);
     Ok(true)
 }

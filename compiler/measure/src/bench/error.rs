@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
+use warpweave_graph::legible::file_remedy;
+
 use super::peers::PeerKey;
 
 /// Why results or peers cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     /// A file cannot be read.
-    #[error("cannot read {}: {source}; check the path and its permissions", path.display())]
+    #[error("cannot read {}: {source}; {}", path.display(), file_remedy(source))]
     File { path: PathBuf, source: std::io::Error },
     /// A file holds no results.
     #[error("{} holds no results: {reason}; write one with `warpweave bench … --json > FILE`", path.display())]

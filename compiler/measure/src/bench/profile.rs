@@ -7,6 +7,7 @@ use warpweave_fusion::cost::traffic::moved_bytes;
 use warpweave_fusion::schedule::simulation::Jitter;
 use warpweave_fusion::schedule::simulation::plan::simulate_plan;
 use warpweave_graph::ElementType;
+use warpweave_graph::program::Names;
 use warpweave_plan::plan::ExecutionPlan;
 use warpweave_plan::plan::backend::PlanBackend;
 use warpweave_plan::template::contraction::unit::ComputeUnit;
@@ -14,8 +15,14 @@ use warpweave_plan::template::contraction::unit::ComputeUnit;
 use super::identity::Precision;
 
 /// A fusion group of a plan.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct GroupProfile {
+    /// Its rOperator in the plan, such as `o7`; empty where a record does not say.
+    #[serde(default)]
+    pub operator: String,
+    /// The nodes of the model that it computes, of many the first ones; empty where nothing is known of them.
+    #[serde(default)]
+    pub nodes: String,
     /// Scalar operations; a multiplication and an addition are two.
     pub operations: u64,
     /// Bytes of each operand's region once and of each output once.
@@ -112,17 +119,24 @@ impl LowerBounds {
     }
 }
 
-/// Reads a plan's numbers.
-pub fn profile(plan: &ExecutionPlan, estimator: &Estimator) -> PlanProfile {
+/// Reads a plan's numbers; `names` are those of its program.
+pub fn profile(plan: &ExecutionPlan, estimator: &Estimator, names: &Names) -> PlanProfile {
     let memory = &plan.memory;
     let groups: Vec<GroupProfile> = plan
         .operators()
-        .values()
-        .map(|operator| {
+        .iter()
+        .map(|(id, operator)| {
             let bytes = moved_bytes(operator.kernel.body(), |tensor| &memory.tensors[tensor].ty);
             let tasks = operator.tasks();
             let estimated_seconds = estimator.seconds(tasks, plan.units(), operator.task_microseconds, bytes);
-            GroupProfile { operations: operator.kernel.body().operations(), bytes, tasks, estimated_seconds }
+            GroupProfile {
+                operator: id.to_string(),
+                nodes: names.label(&operator.origins),
+                operations: operator.kernel.body().operations(),
+                bytes,
+                tasks,
+                estimated_seconds,
+            }
         })
         .collect();
     PlanProfile {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+use warpweave_graph::legible::file_remedy;
 use warpweave_runtime::new_file;
 
 use super::costs::{BundleCosts, Costs, FixtureCosts, ModelCosts, bundle_of};
@@ -29,7 +30,7 @@ const CHILDREN_TIMES: [usize; 2] = [13, 14];
 #[derive(Debug, thiserror::Error)]
 pub enum CostsError {
     /// A file cannot be read or written.
-    #[error("cannot use {}: {source}; name another folder, or make room there", path.display())]
+    #[error("cannot use {}: {source}; {}", path.display(), file_remedy(source))]
     File {
         /// Which.
         path: PathBuf,

@@ -22,6 +22,7 @@ pub use verdict::{Verdict, verdict};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use warpweave_graph::legible::file_remedy;
 use warpweave_runtime::json::{self, Value};
 
 /// What a record calls itself.
@@ -136,7 +137,7 @@ pub enum Status {
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// The file cannot be read.
-    #[error("cannot read {}: {source}; check the path and its permissions", path.display())]
+    #[error("cannot read {}: {source}; {}", path.display(), file_remedy(source))]
     File { path: PathBuf, source: std::io::Error },
     /// The file is no record.
     #[error("{} is no record of the lab: {reason}; `warpweave lab run` writes them", path.display())]

@@ -41,7 +41,7 @@ pub fn profile(
     prices: &DeviceArch,
 ) -> Result<Profile, OpenError> {
     let info = gpu(device)?;
-    let target = target_of(source, info.as_ref(), device)?;
+    let target = target_of(source, info.as_ref())?;
     let (checked, notes) = match (source, &info) {
         (Source::Model(build), Some(info)) => {
             let build = build.on_device(info).into_owned();
@@ -155,7 +155,7 @@ fn gpu(device: Device) -> Result<Option<DeviceInfo>, OpenError> {
 }
 
 /// The target whose kernels run: the newest that the device takes, of those that a bundle holds.
-fn target_of(source: &Source, info: Option<&DeviceInfo>, device: Device) -> Result<Target, OpenError> {
+fn target_of(source: &Source, info: Option<&DeviceInfo>) -> Result<Target, OpenError> {
     match (source, info) {
         (Source::Model(_), Some(info)) => Ok(device_target(info)?),
         (Source::Model(_), None) => Ok(DEFAULT_KERNEL_TARGET),
@@ -166,8 +166,13 @@ fn target_of(source: &Source, info: Option<&DeviceInfo>, device: Device) -> Resu
                 BundleTarget::Gpu(gpu) => Some(*gpu).filter(runs),
                 BundleTarget::Host => None,
             });
-            let wanted = format!("kernels for {device}");
-            found.ok_or(BundleError::Target { wanted, held }).map_err(OpenError::from)
+            match found {
+                Some(found) => Ok(found),
+                None => {
+                    let target = info.map_or(Ok(DEFAULT_KERNEL_TARGET), device_target)?;
+                    Err(BundleError::Target { wanted: target.to_string(), held }.into())
+                }
+            }
         }
     }
 }

@@ -53,14 +53,14 @@ pub fn chart(result: &BenchResult) -> Option<Chart> {
         rows.push([vec![name], numbers.to_vec(), vec![short(point.rate)]].concat());
     };
     for (position, group, point) in &groups {
-        let title = format!(
-            "group {position}: {} operations/byte, {} operations/s",
-            digits(point.intensity),
-            short(point.rate)
-        );
+        let name = match group.nodes.as_str() {
+            "" => format!("group {position}"),
+            nodes => format!("group {position}: {nodes}"),
+        };
+        let title = format!("{name}: {} operations/byte, {} operations/s", digits(point.intensity), short(point.rate));
         drawing.dot(Class::Dot, (x.at(point.intensity), y.at(point.rate)), 3.0, &title);
         let seconds = group.estimated_seconds.unwrap_or_default();
-        row(format!("group {position}"), group.operations, group.bytes, seconds, *point);
+        row(name, group.operations, group.bytes, seconds, *point);
     }
     if let Some(point) = whole {
         let title = format!("whole program, measured: {} operations/s", short(point.rate));

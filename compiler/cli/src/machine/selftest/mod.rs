@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use warpweave::graph::Tensor;
+use warpweave::graph::legible::counted;
 use warpweave::plan::plan::ExecutionPlan;
 use warpweave::plan::plan::backend::{Backend, BackendChoice, PlanBackend};
 use warpweave::runtime::cuda::{CudaError, Driver};
@@ -73,7 +74,13 @@ pub fn execute(arguments: &Arguments, output: &Output) -> Result<Passed, CliErro
     }
     drop(progress);
     let tested = records.iter().filter(|record| record["tested"] == true).count();
-    let _ = writeln!(text, "{} programs on {tested} devices, {failures} failures", cases.len());
+    let _ = writeln!(
+        text,
+        "{} on {}, {}",
+        counted(cases.len(), "program"),
+        counted(tested, "device"),
+        counted(failures, "failure")
+    );
     output.result("selftest", &json!({"passed": failures == 0, "failures": failures, "devices": records}), &text);
     Ok(failures == 0)
 }

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
+use warpweave_graph::legible::file_remedy;
 use warpweave_runtime::session::Device;
 
 use book::Book;
@@ -60,7 +61,7 @@ const STRETCH: f64 = 3.0;
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A folder or file cannot be read or written.
-    #[error("cannot use {}: {source}; name another folder, or make room there", path.display())]
+    #[error("cannot use {}: {source}; {}", path.display(), file_remedy(source))]
     File {
         /// Which.
         path: PathBuf,
