@@ -356,7 +356,7 @@ fn spans(
             unpacked.get_or_insert_with(Vec::new);
         }
     }
-    if let Some(bytes) = &mut unpacked {
+    if let Some(bytes) = unpacked.as_mut().filter(|_| cfg!(feature = "compile")) {
         unpack(archive, path, (&mut spans, bytes))?;
     }
     Ok((spans, unpacked.map(Bytes::from)))

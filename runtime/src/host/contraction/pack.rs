@@ -88,7 +88,8 @@ impl Packed for u8 {
     }
 
     fn load(access: &Access, position: i64, stride: i64, memory: &Memory, out: &mut [Self]) {
-        memory.strided(access.space, access.byte(position, memory), stride, out, |[byte]| byte);
+        let (out, _) = out.as_chunks_mut::<1>();
+        memory.strided(access.space, access.byte(position, memory), stride, out);
     }
 }
 

@@ -403,53 +403,38 @@ impl Memory<'_> {
         found
     }
 
-    /// Decodes elements of `N` bytes from byte `offset` of a space on, `stride` bytes apart; zeros if one lies outside.
-    #[inline(always)]
+    /// Copies elements of `N` bytes out, from byte `offset` of a space on, `stride` bytes apart; zeros if one lies outside.
     #[expect(unsafe_code, reason = "others may write between the elements")]
-    pub(super) fn strided<const N: usize, T: Default>(
-        &self,
-        space: HostSpace,
-        offset: i64,
-        stride: i64,
-        out: &mut [T],
-        decode: impl Fn([u8; N]) -> T,
-    ) {
+    pub(super) fn strided<const N: usize>(&self, space: HostSpace, offset: i64, stride: i64, out: &mut [[u8; N]]) {
         let reach = (out.len().max(1) as i64 - 1) * stride;
-        let length = reach.unsigned_abs() as usize + N;
-        let low = offset + reach.min(0);
-        let Some(start) = self.start(space, low, length) else {
-            return out.iter_mut().for_each(|out| *out = T::default());
+        let low = reach.min(0);
+        let Some(start) = self.start(space, offset + low, reach.unsigned_abs() as usize + N) else {
+            return out.fill([0; N]);
         };
-        let first = -reach.min(0);
         for (at, out) in out.iter_mut().enumerate() {
             // SAFETY: the places of all elements lie within the length whose bounds were checked. No thread writes them
             // while they are read (see the impl of Sync for the arena). Bytes between them are not touched.
-            let bytes =
-                unsafe { start.offset((first + at as i64 * stride) as isize).cast::<[u8; N]>().read_unaligned() };
-            *out = decode(bytes);
+            *out = unsafe { start.offset((at as i64 * stride - low) as isize).cast::<[u8; N]>().read_unaligned() };
         }
     }
 
-    /// Decodes elements of `N` bytes, each at a place of so many times `size` behind a byte offset of a space, and at most `reach`
+    /// Copies elements of `N` bytes out, each from a place of so many times `size` behind a byte offset of a space, and at most `reach`
     /// times; zeros if one may lie outside.
-    #[inline(always)]
     #[expect(unsafe_code, reason = "others may write between the elements")]
-    pub(super) fn gathered<const N: usize, T: Default>(
+    pub(super) fn gathered<const N: usize>(
         &self,
         space: HostSpace,
         (offset, places, reach, size): (i64, &[i64], i64, i64),
-        out: &mut [T],
-        decode: impl Fn([u8; N]) -> T,
+        out: &mut [[u8; N]],
     ) {
         let Some(start) = self.start(space, offset, place(reach * size).saturating_add(N)) else {
-            return out.iter_mut().for_each(|out| *out = T::default());
+            return out.fill([0; N]);
         };
         for (out, &at) in out.iter_mut().zip(places) {
             let at = if (0..=reach).contains(&at) { at } else { 0 };
             // SAFETY: the element lies within the bytes whose bounds were checked, which reach from the offset to behind the farthest
             // place. No thread writes it while it is read (see the impl of Sync for the arena). Bytes between elements are not touched.
-            let bytes = unsafe { start.offset((at * size) as isize).cast::<[u8; N]>().read_unaligned() };
-            *out = decode(bytes);
+            *out = unsafe { start.offset((at * size) as isize).cast::<[u8; N]>().read_unaligned() };
         }
     }
 

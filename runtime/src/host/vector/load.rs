@@ -1,5 +1,7 @@
 //! Reads of memory into registers.
 
+use std::ops::Range as Numbers;
+
 use warpweave_graph::arithmetic::wrap;
 use warpweave_graph::expr::{Index, Literal, ReadId};
 use warpweave_graph::numerics::{Class, FloatFormat};
@@ -11,8 +13,7 @@ use super::arithmetic::processor::{Processor, vectorised};
 use super::frame::{Frame, Kind, Number, Slot};
 use super::gather::Gather;
 use super::lanes::Extent;
-use super::place::{Bounds, Chunk, Here, Indirect, LaneAxes, Place};
-use super::segment::Segment;
+use super::place::{Bounds, Chunk, Here, Indirect, LaneAxes, Line, Place};
 use crate::host::indices::HostIndexChecks;
 use crate::host::memory::{Base, HostSpace, Memory, SINGLE_BYTES};
 
@@ -32,7 +33,7 @@ pub(crate) struct Load {
     pub(crate) gather: Option<Gather>,
 }
 
-/// Most elements that are found before they are loaded.
+/// Most elements that are found, or copied from places apart, before they are decoded.
 const GATHERED: usize = 64;
 
 /// Where elements lie, in bytes of a space.
@@ -99,65 +100,79 @@ impl Load {
         let mut out = frame.take::<T>(to);
         let processor = frame.processor();
         let here = Here { point: at.point, lanes: at.lanes, indirect: at.indirect, frame };
-        let (size, base) = (self.element.bytes() as i64, at.memory.base(self.base));
-        let are_lines = self.guard.iter().all(|bounds| matches!(bounds.place, Place::Line(_)));
-        if let (Place::Line(line), true) = (&self.position, are_lines) {
-            let first = base + line.first(&here) * size;
-            let (row_step, step) = (line.row * size, line.column * size);
-            let is_one_run = line.row == chunk.columns as i64 * line.column;
-            if self.guard.is_empty() && (is_one_run || chunk.rows == 1) {
-                let count = chunk.lanes();
-                let lie = Lie::Line { offset: first, stride: step };
-                load(processor, at.memory, self.space, self.element, lie, &mut out[..count]);
-            } else {
-                for row in 0..chunk.rows {
-                    let columns = (0, chunk.columns as i64);
-                    let (from, to) =
-                        self.guard.iter().fold(columns, |columns, bounds| bounds.interval(&here, row, columns));
-                    let out = &mut out[row * chunk.columns..][..chunk.columns];
-                    if from >= to {
-                        out.fill(fill);
-                        continue;
-                    }
-                    let start = first + row as i64 * row_step + from * step;
-                    let (from, to) = (from as usize, to as usize);
-                    out[..from].fill(fill);
-                    let lie = Lie::Line { offset: start, stride: step };
-                    load(processor, at.memory, self.space, self.element, lie, &mut out[from..to]);
-                    out[to..].fill(fill);
-                }
-            }
-        } else if let Some(gather) = &self.gather {
-            let mut places = [0; GATHERED];
-            for row in 0..chunk.rows {
-                let mut column = 0;
-                while column < chunk.columns {
-                    let lane = row * chunk.columns + column;
-                    let count = chunk.columns - column;
-                    let (first, places, reach) = gather.places(&here, [row, column, lane], count, &mut places);
-                    let lie = Lie::At { offset: base + first * size, places, reach, size };
-                    load(processor, at.memory, self.space, self.element, lie, &mut out[lane..][..places.len()]);
-                    column += places.len();
-                }
-            }
-        } else {
-            self.run_segments(&here, chunk, fill, &mut out, |position, out| {
-                let lie = Lie::Line { offset: base + position.value * size, stride: position.step * size };
-                load(processor, at.memory, self.space, self.element, lie, out);
-            });
-        }
+        self.pieces(&here, chunk, at.memory.base(self.base), &mut |lanes, lie| match lie {
+            Some(lie) => load(processor, at.memory, self.space, self.element, lie, &mut out[lanes]),
+            None => out[lanes].fill(fill),
+        });
         frame.put(to, out);
     }
 
-    /// Loads the values of a chunk, segment by segment.
-    fn run_segments<T: Number>(
+    /// Calls with the lanes of each piece of a chunk and how its elements lie; with no lie where a condition does not hold. Places count
+    /// from a byte on.
+    fn pieces(&self, here: &Here, chunk: Chunk, base: i64, piece: &mut dyn FnMut(Numbers<usize>, Option<Lie>)) {
+        let are_lines = self.guard.iter().all(|bounds| matches!(bounds.place, Place::Line(_)));
+        match (&self.position, &self.gather) {
+            (Place::Line(line), _) if are_lines => self.lines(line, here, chunk, base, piece),
+            (_, Some(gather)) => self.gathered(gather, here, chunk, base, piece),
+            _ => self.segments(here, chunk, base, piece),
+        }
+    }
+
+    fn lines(
         &self,
+        line: &Line,
         here: &Here,
         chunk: Chunk,
-        fill: T,
-        out: &mut [T],
-        load: impl Fn(Segment, &mut [T]),
+        base: i64,
+        piece: &mut dyn FnMut(Numbers<usize>, Option<Lie>),
     ) {
+        let size = self.element.bytes() as i64;
+        let (first, row_step, stride) = (base + line.first(here) * size, line.row * size, line.column * size);
+        let is_one_run = line.row == chunk.columns as i64 * line.column;
+        if self.guard.is_empty() && (is_one_run || chunk.rows == 1) {
+            return piece(0..chunk.lanes(), Some(Lie::Line { offset: first, stride }));
+        }
+        for row in 0..chunk.rows {
+            let columns = (0, chunk.columns as i64);
+            let (from, to) = self.guard.iter().fold(columns, |columns, bounds| bounds.interval(here, row, columns));
+            let lanes = row * chunk.columns..(row + 1) * chunk.columns;
+            if from >= to {
+                piece(lanes, None);
+                continue;
+            }
+            let offset = first + row as i64 * row_step + from * stride;
+            let (from, to) = (lanes.start + from as usize, lanes.start + to as usize);
+            piece(lanes.start..from, None);
+            piece(from..to, Some(Lie::Line { offset, stride }));
+            piece(to..lanes.end, None);
+        }
+    }
+
+    fn gathered(
+        &self,
+        gather: &Gather,
+        here: &Here,
+        chunk: Chunk,
+        base: i64,
+        piece: &mut dyn FnMut(Numbers<usize>, Option<Lie>),
+    ) {
+        let size = self.element.bytes() as i64;
+        let mut places = [0; GATHERED];
+        for row in 0..chunk.rows {
+            let mut column = 0;
+            while column < chunk.columns {
+                let lane = row * chunk.columns + column;
+                let count = chunk.columns - column;
+                let (first, places, reach) = gather.places(here, [row, column, lane], count, &mut places);
+                let lie = Lie::At { offset: base + first * size, places, reach, size };
+                piece(lane..lane + places.len(), Some(lie));
+                column += places.len();
+            }
+        }
+    }
+
+    fn segments(&self, here: &Here, chunk: Chunk, base: i64, piece: &mut dyn FnMut(Numbers<usize>, Option<Lie>)) {
+        let size = self.element.bytes() as i64;
         for row in 0..chunk.rows {
             let mut column = 0;
             while column < chunk.columns {
@@ -179,12 +194,8 @@ impl Load {
                         length
                     };
                 }
-                let out = &mut out[lane..][..length as usize];
-                if is_read {
-                    load(position, out);
-                } else {
-                    out.fill(fill);
-                }
+                let lie = Lie::Line { offset: base + position.value * size, stride: position.step * size };
+                piece(lane..lane + length as usize, is_read.then_some(lie));
                 column += length as usize;
             }
         }
@@ -217,26 +228,31 @@ fn each<const N: usize, T: Number>(
     out: &mut [T],
     decode: impl Fn([u8; N]) -> T,
 ) {
-    let (offset, stride) = match lie {
-        Lie::Line { offset, stride } => (offset, stride),
-        Lie::At { offset, places, reach, size } => {
-            return memory.gathered(space, (offset, places, reach, size), out, decode);
-        }
+    let dense = match lie {
+        Lie::Line { offset, stride } if stride == N as i64 => match memory.bytes(space, offset, N * out.len()) {
+            Some(bytes) => bytes.as_chunks::<N>().0,
+            None => return out.fill(T::default()),
+        },
+        Lie::Line { .. } | Lie::At { .. } => &[],
     };
-    if stride == N as i64 {
-        match memory.bytes(space, offset, N * out.len()) {
-            Some(bytes) => {
-                for (out, bytes) in out.iter_mut().zip(bytes.as_chunks::<N>().0) {
-                    *out = decode(*bytes);
-                }
+    let mut apart = [[0; N]; GATHERED];
+    for (number, out) in out.chunks_mut(GATHERED).enumerate() {
+        let start = number * GATHERED;
+        let apart = &mut apart[..out.len()];
+        let bytes: &[[u8; N]] = match lie {
+            _ if !dense.is_empty() => &dense[start..],
+            Lie::Line { offset, stride } => {
+                memory.strided(space, offset + start as i64 * stride, stride, apart);
+                apart
             }
-            None => out.fill(T::default()),
+            Lie::At { offset, places, reach, size } => {
+                memory.gathered(space, (offset, &places[start..], reach, size), apart);
+                apart
+            }
+        };
+        for (out, bytes) in out.iter_mut().zip(bytes) {
+            *out = decode(*bytes);
         }
-    } else if stride == 0 {
-        let value = memory.bytes(space, offset, N).and_then(|bytes| bytes.first_chunk::<N>());
-        out.fill(value.map_or(T::default(), |bytes| decode(*bytes)));
-    } else {
-        memory.strided(space, offset, stride, out, decode);
     }
 }
 
