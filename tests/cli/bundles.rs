@@ -5,8 +5,9 @@ use std::process::Command;
 
 use warpweave::runtime::bundle::FORMAT_VERSION;
 
-use crate::support::archive::{Zipping, entries, forge, replace, replace_unsealed, zip_again};
+use crate::support::archive::{entries, forge, replace, replace_unsealed};
 use crate::support::tool::{Folder, fail, has_nvrtc, host_bundle, model, succeed, tool};
+use crate::support::zipped_again::{Zipping, zip_again};
 
 #[test]
 fn equal_inputs_give_equal_bytes() {

@@ -4,3 +4,4 @@ pub mod archive;
 pub mod model_builder;
 pub mod models_by_hand;
 pub mod tool;
+pub mod zipped_again;

@@ -151,17 +151,27 @@ fn scattered_columns() {
     }
 }
 
-/// Windows over two dimensions with channels behind them: the extents of both, of taps and of channels, steps and dilations.
-const INNERMOST: [([usize; 2], [usize; 2], usize, usize, usize); 5] = [
-    ([14, 14], [3, 3], 24, 1, 1),
-    ([20, 33], [7, 7], 5, 1, 1),
-    ([15, 17], [3, 5], 8, 2, 1),
-    ([19, 12], [3, 3], 3, 1, 2),
-    ([1, 40], [1, 9], 6, 1, 1),
+/// Windows over two dimensions with channels behind them.
+struct Innermost {
+    height: usize,
+    width: usize,
+    channels: usize,
+    /// Rows and columns of taps.
+    taps: [usize; 2],
+    step: usize,
+    dilation: usize,
+}
+
+const INNERMOST: [Innermost; 5] = [
+    Innermost { height: 14, width: 14, channels: 24, taps: [3, 3], step: 1, dilation: 1 },
+    Innermost { height: 20, width: 33, channels: 5, taps: [7, 7], step: 1, dilation: 1 },
+    Innermost { height: 15, width: 17, channels: 8, taps: [3, 5], step: 2, dilation: 1 },
+    Innermost { height: 19, width: 12, channels: 3, taps: [3, 3], step: 1, dilation: 2 },
+    Innermost { height: 1, width: 40, channels: 6, taps: [1, 9], step: 1, dilation: 1 },
 ];
 
 fn windows_of_innermost_channels() {
-    for ([height, width], [rows, columns], channels, step, dilation) in INNERMOST {
+    for Innermost { height, width, channels, taps: [rows, columns], step, dilation } in INNERMOST {
         let reach = |taps: usize| (taps - 1) * dilation / 2;
         let (above, left) = (reach(rows), reach(columns));
         let (high, wide) = (height.div_ceil(step), width.div_ceil(step));
