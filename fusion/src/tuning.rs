@@ -67,6 +67,8 @@ pub struct PartitionTuning {
     pub shortest_list: usize,
     /// Shapes of a contraction that are priced at most.
     pub longest_list: usize,
+    /// How many times as many shapes are kept of a sum of products, among which are the best with any epilogue.
+    pub sum_lists: usize,
 }
 
 /// The thresholds of planning.
@@ -149,6 +151,7 @@ impl SearchTuning {
             shortlist_share: 0.01,
             shortest_list: 10,
             longest_list: 50,
+            sum_lists: 4,
         },
         schedule: ScheduleTuning {
             interplay_repeats: 4,

@@ -42,10 +42,7 @@ pub struct SplitBodies {
 /// an index depends on data, or where the products are no singles.
 pub fn split(body: &GroupBody, count: usize, parts: TensorId) -> Option<SplitBodies> {
     let lead = &body.stages[0].expr;
-    let free = lead.reads.values().all(|read| {
-        let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
-        read.index.iter().chain(conditions).all(Index::is_free_of_reads)
-    });
+    let free = is_free_of_data(lead);
     let accumulate = lead.numerics().accumulate;
     let axis = lead.reduced().find(|axis| lead.axes[*axis].extent.is_multiple_of(count))?;
     let ty = TensorType::new(accumulate, [&[count], &body.tile_extents()[..]].concat());
@@ -54,6 +51,28 @@ pub fn split(body: &GroupBody, count: usize, parts: TensorId) -> Option<SplitBod
         sum: sum_of(body, &ty, parts).into(),
         ty,
     })
+}
+
+/// Whether no place that an expression reads depends on data.
+fn is_free_of_data(expr: &TensorExpr) -> bool {
+    expr.reads.values().all(|read| {
+        let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
+        read.index.iter().chain(conditions).all(Index::is_free_of_reads)
+    })
+}
+
+/// The sum of a contraction without its epilogue and later stages. `None` where an index depends on data.
+pub(crate) fn sum_alone(body: &GroupBody) -> Option<GroupBody> {
+    let Stage { expr, sources, .. } = &body.stages[0];
+    if !is_free_of_data(expr) {
+        return None;
+    }
+    let alone = without_unused(&TensorExpr { epilogue: None, element: expr.body_element(), ..expr.clone() });
+    let (expr, sources) = merge_operands(&alone, sources);
+    let index = expr.parallel().map(Index::axis).collect();
+    let output = Some(StageOutput { position: 0, index });
+    let stage = Stage { expr, sources, output, procedure: None };
+    Some(with_operands(body, vec![stage], body.tile_rank, body.outputs[..1].to_vec(), None))
 }
 
 fn parts_of(body: &GroupBody, split: AxisId, count: usize, parts: TensorId) -> GroupBody {
