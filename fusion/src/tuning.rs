@@ -47,6 +47,8 @@ pub struct PartitionTuning {
     pub most_copies: u64,
     /// Statements beyond which a set is not taken for a group. What a body takes to build grows with their square.
     pub most_statements: usize,
+    /// Scalar nodes of element-wise statements, composed, that the search places as one node.
+    pub cluster_scalars: u64,
     /// Structures of staged groups that a program has at most.
     pub most_staged_structures: usize,
     /// Most reductions that one becomes.
@@ -141,6 +143,7 @@ impl SearchTuning {
             few_scalars: 256,
             most_copies: 4,
             most_statements: 128,
+            cluster_scalars: 64,
             most_staged_structures: 10,
             most_translates: 8,
             most_staged_values: 8,

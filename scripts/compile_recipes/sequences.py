@@ -7,19 +7,31 @@ from .graph import Graph
 
 
 def file_type():
-    """Bytes of a file to its type: one-hot, dense, layer norms, a convolution over 512 blocks, the maximum over time."""
+    """Bytes of a file to its type: one-hot, dense, norms as Keras writes them, two convolutions over 1,024 blocks, the maximum
+    over time."""
     g = Graph(1)
-    x = g.input("bytes", [1, 2048], TensorProto.INT32)
+    x = g.input("bytes", [1, 4096], TensorProto.INT32)
     x = g.op("OneHot", x, g.constant(numpy.int32(257)), g.constant(numpy.array([0, 1], numpy.float32)), axis=-1)
-    x = g.gelu(g.linear(x, 257, 64))
-    x = g.layer_norm(g.reshape(x, 1, 512, 256), 256)
+    x = g.tanh_gelu(g.linear(x, 257, 64))
+    x = keras_norm(g, g.reshape(x, 1, 1024, 256), 256)
     x = g.op("Unsqueeze", g.op("Transpose", x, perm=[0, 2, 1]), g.integers(2))
     x = g.op("Squeeze", g.conv(x, 256, 512, (1, 5), padding=(0, 0)), g.integers(2))
-    x = g.gelu(g.op("Transpose", x, perm=[0, 2, 1]))
-    x = g.op("ReduceMax", g.layer_norm(x, 512), axes=[1], keepdims=0)
-    x = g.layer_norm(x, 512)
+    x = keras_norm(g, g.tanh_gelu(g.op("Transpose", x, perm=[0, 2, 1])), 512)
+    x = g.op("Conv", g.op("Transpose", x, perm=[0, 2, 1]), g.weight(512, 512, 5), kernel_shape=[5])
+    x = keras_norm(g, g.tanh_gelu(g.op("Transpose", x, perm=[0, 2, 1])), 512)
+    x = keras_norm(g, g.op("ReduceMax", x, axes=[1], keepdims=0), 512)
     g.output(g.op("Softmax", g.linear(x, 512, 214), axis=-1))
     return g
+
+
+def keras_norm(g, x, channels):
+    """A layer norm from the means of values and of squares, with one factor and one addend a channel."""
+    mean = g.op("ReduceMean", x, axes=[-1])
+    variance = g.op("Sub", g.op("ReduceMean", g.op("Mul", x, x), axes=[-1]), g.op("Mul", mean, mean))
+    deviation = g.op("Sqrt", g.op("Add", g.op("Relu", variance), g.scalar(1e-3)))
+    factor = g.op("Mul", g.op("Reciprocal", deviation), g.weight(channels, scale=1))
+    addend = g.op("Sub", g.weight(channels, scale=0.1), g.op("Mul", mean, factor))
+    return g.op("Add", g.op("Mul", x, factor), addend)
 
 
 def recurrent_tagger():
