@@ -231,8 +231,11 @@ impl EstimatedCost {
         }
         let bodies = split(body, count, TensorId::from_index(program.tensors.len()))?;
         let moved = moved_parts(program, &bodies).0;
-        let cheapest = || PricedKernel::cheapest(self.shortlisted(moved, &bodies.parts, known));
-        let parts = known.of_parts(&bodies.parts, moved, cheapest)?.kernel;
+        let cheapest = || {
+            let found = PricedKernel::cheapest(self.shortlisted(moved, &bodies.parts, known))?;
+            Some(found.kernel.params().clone())
+        };
+        let parts = Kernel::unchecked(Arc::clone(&bodies.parts), known.of_parts(&bodies.parts, moved, cheapest)?);
         if !may_split(body, parts.tiles() / count, count, units) {
             return None;
         }

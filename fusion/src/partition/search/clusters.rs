@@ -24,11 +24,8 @@ pub(super) struct Clusters<'p, 'a> {
 }
 
 impl<'p, 'a> Clusters<'p, 'a> {
-    pub(super) fn of(
-        problem: &'p ProgramProblem<'a>,
-        (program, uses): (&TensorProgram, &Uses),
-        sizes: &ScalarSizes,
-    ) -> Self {
+    pub(super) fn of(problem: &'p ProgramProblem<'a>) -> Self {
+        let (program, uses, sizes) = problem.source();
         let of_statement = |members: NodeSet| {
             let is_group = members.len() < 2 || problem.evaluate_at(FusionLevel::Register, &members).is_some();
             if is_group { vec![members] } else { members.iter().map(|&member| NodeSet::from([member])).collect() }

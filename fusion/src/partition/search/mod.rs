@@ -19,6 +19,7 @@ pub mod structure;
 mod width;
 
 use crate::partition::search::budget::Budget;
+use crate::partition::search::clusters::Clusters;
 use crate::tuning::SearchTuning;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -192,7 +193,7 @@ fn search(problem: &ProgramProblem<'_>, level: FusionLevel, budget: Budget<'_>) 
     let (greedy, best, sets) = match level {
         FusionLevel::None => (unfused.clone(), unfused.clone(), 0),
         FusionLevel::Register | FusionLevel::Full => {
-            let clusters = problem.clusters();
+            let clusters = Clusters::of(problem);
             let mut of_clusters = Memo::within(&clusters, budget);
             let together = Solution::singletons(&mut of_clusters);
             let (greedy, best) = solve_with_bar(&mut of_clusters, &together);

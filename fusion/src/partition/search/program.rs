@@ -12,7 +12,6 @@ use warpweave_graph::views::Layout;
 use crate::cost::{KernelCost, PricedKernel};
 use crate::partition::build::merge_axes::merge_axes;
 use crate::partition::build::{Uses, build, build_staged};
-use crate::partition::search::clusters::Clusters;
 use crate::partition::search::problem::{DependenceGraph, NodeSet, PartitionProblem, Solution};
 use crate::partition::search::size::ScalarSizes;
 use crate::partition::search::structure::{StructuralKey, Structures};
@@ -99,9 +98,9 @@ impl<'a> ProgramProblem<'a> {
         Self { stageable: Some(structures), ..self }
     }
 
-    /// The same problem with element-wise statements together that continue one another.
-    pub(super) fn clusters(&self) -> Clusters<'_, 'a> {
-        Clusters::of(self, (self.program, &self.uses), &self.sizes)
+    /// The program with its uses, and the sizes of its scalars.
+    pub(super) fn source(&self) -> (&'a TensorProgram, &Uses, &ScalarSizes) {
+        (self.program, &self.uses, &self.sizes)
     }
 
     fn may_stage(&self, level: FusionLevel, key: &StructuralKey) -> bool {

@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use crate::cost::PricedKernel;
 use crate::cost::counts::KernelCounts;
-use crate::partition::split::sum_alone;
+use crate::partition::alone::sum_alone;
 use crate::template::contraction::factor_loads::FactorLoads;
 use warpweave_plan::body::{GroupBody, Stage};
-use warpweave_plan::kernel::{Kernel, ScheduleParams};
+use warpweave_plan::kernel::ScheduleParams;
 use warpweave_plan::template::contraction::shape::ContractionShape;
 
 /// Results of one cost model on one device, each computed once, by any thread.
@@ -19,7 +18,7 @@ use warpweave_plan::template::contraction::shape::ContractionShape;
 pub struct KnownSums {
     ranked: Known<Sum, RankedShapes>,
     /// By the stage of the parts, and the bytes that they move.
-    parts: Known<(Sum, u64), Option<PricedParams>>,
+    parts: Known<(Sum, u64), Option<ScheduleParams>>,
 }
 
 /// Values by key. The first thread that asks for a value computes it, and others wait for it.
@@ -30,13 +29,6 @@ type Known<K, V> = Mutex<FxHashMap<K, Arc<OnceLock<V>>>>;
 struct Sum {
     stage: Stage,
     tile_rank: usize,
-}
-
-/// Parameters of a kernel, with its microseconds on the whole device.
-#[derive(Clone)]
-struct PricedParams {
-    params: ScheduleParams,
-    microseconds: f64,
 }
 
 /// The shapes of a sum that may be the best with any epilogue, in the order of the rules.
@@ -68,21 +60,15 @@ impl KnownSums {
         Some(take(entry(&self.ranked, key).get_or_init(|| rank(Arc::new(alone)))))
     }
 
-    /// The cheapest kernel of the parts of a sum that move so many bytes, which `find` finds.
+    /// The parameters of the cheapest kernel of the parts of a sum that move so many bytes, which `find` finds.
     pub(crate) fn of_parts(
         &self,
         parts: &Arc<GroupBody>,
         moved: u64,
-        find: impl FnOnce() -> Option<PricedKernel>,
-    ) -> Option<PricedKernel> {
+        find: impl FnOnce() -> Option<ScheduleParams>,
+    ) -> Option<ScheduleParams> {
         let sum = Sum { stage: parts.stages[0].clone(), tile_rank: parts.tile_rank };
-        let priced = |found: PricedKernel| PricedParams {
-            params: found.kernel.params().clone(),
-            microseconds: found.microseconds,
-        };
-        let entry = entry(&self.parts, (sum, moved));
-        let PricedParams { params, microseconds } = entry.get_or_init(|| find().map(priced)).clone()?;
-        Some(PricedKernel { kernel: Kernel::unchecked(Arc::clone(parts), params), microseconds })
+        entry(&self.parts, (sum, moved)).get_or_init(find).clone()
     }
 }
 
