@@ -17,6 +17,7 @@ CONTRIB_CASES := env PYTHONPATH=.onnxruntime python3 scripts/contrib_cases.py
 MUTATED := env PYTHONPATH=.onnxruntime python3 scripts/mutated_models.py
 HOSTILE := env PYTHONPATH=.onnxruntime python3 scripts/hostile_models.py
 SCALING := env PYTHONPATH=.onnxruntime python3 scripts/scaling.py
+COMPILE_TIMES := env PYTHONPATH=.onnxruntime python3 scripts/compile_times.py
 NNSMITH := env PYTHONPATH=.onnxruntime:.nnsmith python3 scripts/nnsmith_graphs.py
 SIMPLIFIERS := env PYTHONPATH=.onnxruntime:.simplifiers:models/check python3 models/check/simplifiers_check.py
 PYTEST := env PYTHONPATH=.onnxruntime:.pytest python3 -m pytest -q -p no:cacheprovider
@@ -124,6 +125,7 @@ others:
 	$(call suite,report) python3 scripts/check_report.py --warpweave $(WARPWEAVE)
 	$(call suite,pictures) python3 scripts/check_pictures.py --warpweave $(WARPWEAVE)
 	$(call suite,tour) python3 scripts/tour.py --warpweave $(WARPWEAVE) --check
+	$(call suite,compile-times) $(COMPILE_TIMES) --warpweave $(WARPWEAVE) --check
 	$(call suite,compare) sh scripts/compare_models.sh $(WARPWEAVE)
 	$(call suite,compare-fp16) sh scripts/compare_models.sh $(WARPWEAVE) --precision fp16
 	$(call suite,compare-bf16) sh scripts/compare_models.sh $(WARPWEAVE) --precision bf16
@@ -183,6 +185,7 @@ results: fetch
 	$(CARGO) build --release --quiet
 	python3 scripts/results.py --warpweave $(WARPWEAVE)
 	$(SCALING) --warpweave $(WARPWEAVE) --write docs/results/scaling.md
+	$(COMPILE_TIMES) --warpweave $(WARPWEAVE) --write docs/results/compile_times.md
 	python3 scripts/pictures.py --warpweave $(WARPWEAVE)
 	python3 scripts/tour.py --warpweave $(WARPWEAVE)
 

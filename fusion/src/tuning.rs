@@ -47,6 +47,8 @@ pub struct PartitionTuning {
     pub most_copies: u64,
     /// Statements beyond which a set is not taken for a group. What a body takes to build grows with their square.
     pub most_statements: usize,
+    /// Scalar nodes of element-wise statements, composed, that the search places as one node.
+    pub cluster_scalars: u64,
     /// Structures of staged groups that a program has at most.
     pub most_staged_structures: usize,
     /// Most reductions that one becomes.
@@ -67,6 +69,8 @@ pub struct PartitionTuning {
     pub shortest_list: usize,
     /// Shapes of a contraction that are priced at most.
     pub longest_list: usize,
+    /// How many times as many shapes are kept of a sum of products, among which are the best with any epilogue.
+    pub sum_lists: usize,
 }
 
 /// The thresholds of planning.
@@ -139,6 +143,7 @@ impl SearchTuning {
             few_scalars: 256,
             most_copies: 4,
             most_statements: 128,
+            cluster_scalars: 64,
             most_staged_structures: 10,
             most_translates: 8,
             most_staged_values: 8,
@@ -149,6 +154,7 @@ impl SearchTuning {
             shortlist_share: 0.01,
             shortest_list: 10,
             longest_list: 50,
+            sum_lists: 4,
         },
         schedule: ScheduleTuning {
             interplay_repeats: 4,

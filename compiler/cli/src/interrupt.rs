@@ -59,7 +59,9 @@ impl Work {
     /// Ends it early; what to say then. `None` if nothing runs, or if it has been asked already.
     fn end(&self) -> Option<&'static str> {
         match self {
-            Self::Search(search) => search.request().then_some("stopping the search: the best so far is kept"),
+            Self::Search(search) => {
+                search.request().then_some("stopping the search: the best so far is kept, and its kernels are compiled")
+            }
             Self::Steps(Steps(asked)) => (!asked.swap(true, Ordering::Relaxed)).then_some("stopping after this step"),
         }
     }

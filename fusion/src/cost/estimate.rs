@@ -21,7 +21,8 @@ use crate::cost::counts::{KernelCounts, Sampling};
 use crate::cost::traffic::{bytes, moved_bytes};
 use crate::cost::{KernelCost, PricedKernel};
 use crate::partition::split::{SplitBodies, SplitKernels, split, split_kernel};
-use crate::template::candidates::shortlist;
+use crate::template::candidates::{Timed, shortlist};
+use crate::template::contraction::known::KnownSums;
 use crate::template::kernel_counts;
 use crate::template::staged::cost as phase_cost;
 use warpweave_plan::body::GroupBody;
@@ -54,7 +55,7 @@ impl KernelCost for EstimatedCost {
         if let Some(split) = split_kernel(kernel, TensorId::from_index(program.tensors.len())) {
             return self.split_price(program, &split);
         }
-        self.counted_price(bytes(program, body), kernel, &pricing(kernel.template()).priced_counts(kernel))
+        self.counted_price(bytes(program, body), kernel, pricing(kernel.template()).priced_counts(kernel))
     }
 
     fn task_microseconds(&self, kernel: &Kernel) -> f64 {
@@ -105,6 +106,10 @@ impl KernelCost for EstimatedCost {
         PricedKernel::cheapest(self.choices(program, body))
     }
 
+    fn best_known(&self, program: &TensorProgram, body: &Arc<GroupBody>, known: &KnownSums) -> Option<PricedKernel> {
+        PricedKernel::cheapest(self.choices_known(program, body, known))
+    }
+
     fn variants(&self, program: &TensorProgram, body: &Arc<GroupBody>, shapes: &[ContractionShape]) -> Vec<Kernel> {
         self.best_on_shares(program, body, shapes)
     }
@@ -125,7 +130,7 @@ impl KernelCost for EstimatedCost {
 
     /// What was left to choose from for a body, in one part.
     fn ranked(&self, program: &TensorProgram, body: &Arc<GroupBody>) -> Vec<PricedKernel> {
-        let mut priced: Vec<PricedKernel> = self.priced(program, body).collect();
+        let mut priced = self.priced(program, body, &KnownSums::default());
         priced.sort_by(PricedKernel::by_price);
         priced
     }
@@ -139,10 +144,20 @@ impl EstimatedCost {
     /// All that there is to choose from for a body with estimated microseconds. First comes what was left of the rules'
     /// parameters in one part, then for every number of parts the cheapest. Empty if no kernel takes the body.
     pub fn choices(&self, program: &TensorProgram, body: &Arc<GroupBody>) -> Vec<PricedKernel> {
-        let mut found: Vec<PricedKernel> = self.priced(program, body).collect();
+        self.choices_known(program, body, &KnownSums::default())
+    }
+
+    /// The same in a search that has found out something before.
+    pub(crate) fn choices_known(
+        &self,
+        program: &TensorProgram,
+        body: &Arc<GroupBody>,
+        known: &KnownSums,
+    ) -> Vec<PricedKernel> {
+        let mut found = self.priced(program, body, known);
         if body.staged.is_empty() && Contraction::of(body).is_some() {
             let counts = SearchTuning::DEFAULT.partition.splits.into_iter();
-            found.extend(counts.filter_map(|count| self.best_split(program, body, count)));
+            found.extend(counts.filter_map(|count| self.best_split((program, known), body, count)));
         }
         found
     }
@@ -188,34 +203,39 @@ impl EstimatedCost {
         arch.step_microseconds.value + traffic.max(tiles)
     }
 
-    fn priced<'b>(
-        &'b self,
-        program: &'b TensorProgram,
-        body: &'b Arc<GroupBody>,
-    ) -> Box<dyn Iterator<Item = PricedKernel> + 'b> {
+    fn priced(&self, program: &TensorProgram, body: &Arc<GroupBody>, known: &KnownSums) -> Vec<PricedKernel> {
         if body.staged.is_empty() {
-            return Box::new(self.shortlisted(bytes(program, body), body));
+            return self.shortlisted(bytes(program, body), body, known).collect();
         }
-        Box::new(self.staged_choices(program, body).into_iter())
+        self.staged_choices(program, body)
     }
 
-    fn shortlisted<'b>(&'b self, moved: u64, body: &'b Arc<GroupBody>) -> impl Iterator<Item = PricedKernel> + 'b {
-        shortlist(body, &self.arch).into_iter().map(move |(kernel, counts)| {
-            let microseconds = self.counted_price(moved, &kernel, &counts);
+    fn shortlisted(&self, moved: u64, body: &Arc<GroupBody>, known: &KnownSums) -> impl Iterator<Item = PricedKernel> {
+        shortlist(body, &self.arch, known).into_iter().map(move |Timed { kernel, tile_cycles }| {
+            let microseconds = self.timed_price(moved, &kernel, tile_cycles);
             PricedKernel { kernel, microseconds }
         })
     }
 
     /// The cheapest choice in `count` parts, where the whole leaves most of the device idle. Parts have tiles of their own:
     /// larger ones than the whole would have.
-    fn best_split(&self, program: &TensorProgram, body: &Arc<GroupBody>, count: usize) -> Option<PricedKernel> {
+    fn best_split(
+        &self,
+        (program, known): (&TensorProgram, &KnownSums),
+        body: &Arc<GroupBody>,
+        count: usize,
+    ) -> Option<PricedKernel> {
         let units = self.arch.multiprocessors.value;
         if !may_split(body, fewest_tiles(body), count, units) {
             return None;
         }
         let bodies = split(body, count, TensorId::from_index(program.tensors.len()))?;
         let moved = moved_parts(program, &bodies).0;
-        let parts = PricedKernel::cheapest(self.shortlisted(moved, &bodies.parts))?.kernel;
+        let cheapest = || {
+            let found = PricedKernel::cheapest(self.shortlisted(moved, &bodies.parts, known))?;
+            Some(found.kernel.params().clone())
+        };
+        let parts = Kernel::unchecked(Arc::clone(&bodies.parts), known.of_parts(&bodies.parts, moved, cheapest)?);
         if !may_split(body, parts.tiles() / count, count, units) {
             return None;
         }
@@ -230,17 +250,21 @@ impl EstimatedCost {
     fn split_price(&self, program: &TensorProgram, split: &SplitKernels) -> f64 {
         let moved = moved_parts(program, &split.bodies);
         let of =
-            |kernel: &Kernel, moved: u64| self.counted_price(moved, kernel, &kernel_counts(kernel, Sampling::COARSE));
+            |kernel: &Kernel, moved: u64| self.counted_price(moved, kernel, kernel_counts(kernel, Sampling::COARSE));
         of(&split.parts, moved.0) + of(&split.sum, moved.1)
     }
 
-    fn counted_price(&self, moved: u64, kernel: &Kernel, counts: &KernelCounts) -> f64 {
+    fn counted_price(&self, moved: u64, kernel: &Kernel, counts: KernelCounts) -> f64 {
+        let counted = CountedKernel { arch: &self.arch, kernel, counts };
+        self.timed_price(moved, kernel, pricing(kernel.template()).tile_cycles(&counted))
+    }
+
+    /// The price of a kernel that moves so many bytes and whose tiles take so many cycles.
+    fn timed_price(&self, moved: u64, kernel: &Kernel, tile_cycles: f64) -> f64 {
         let arch = &self.arch;
         let traffic = moved as f64 / arch.memory_bytes_per_microsecond.value;
         let waves = kernel.tiles().div_ceil(arch.multiprocessors.value) as f64;
-        let counted = CountedKernel { arch, kernel, counts: *counts };
-        let tiles = waves * pricing(kernel.template()).tile_cycles(&counted) / arch.cycles_per_microsecond.value;
-        arch.step_microseconds.value + traffic.max(tiles)
+        arch.step_microseconds.value + traffic.max(waves * tile_cycles / arch.cycles_per_microsecond.value)
     }
 }
 

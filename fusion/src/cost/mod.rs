@@ -23,6 +23,7 @@ use warpweave_graph::program::TensorProgram;
 use crate::cost::arch::DeviceShare;
 use crate::cost::timings::Timing;
 use crate::template::candidates::candidates;
+use crate::template::contraction::known::KnownSums;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::contraction::AxisClass;
@@ -89,6 +90,11 @@ pub trait KernelCost: fmt::Debug + Send + Sync {
     /// staged values fit nowhere.
     fn best(&self, program: &TensorProgram, body: &Arc<GroupBody>) -> Option<PricedKernel> {
         PricedKernel::cheapest(candidates(body).into_iter().map(|kernel| self.price(program, kernel)))
+    }
+
+    /// [`Self::best`] in a search that has found out something before. The result does not depend on what is known.
+    fn best_known(&self, program: &TensorProgram, body: &Arc<GroupBody>, _: &KnownSums) -> Option<PricedKernel> {
+        self.best(program, body)
     }
 
     /// A kernel with its microseconds on the whole device.

@@ -9,6 +9,7 @@ use crate::cost::KernelCost;
 use crate::cost::PricedKernel;
 use crate::cost::estimate::EstimatedCost;
 use crate::cost::timings::{Architecture, Timing, Timings};
+use crate::template::contraction::known::KnownSums;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::body::signature::Signature;
 use warpweave_plan::kernel::{Kernel, ScheduleParams};
@@ -64,12 +65,19 @@ impl RecordedCost {
         &self.estimate
     }
 
-    fn priced(&self, program: &TensorProgram, body: &Arc<GroupBody>) -> impl Iterator<Item = PricedKernel> {
+    fn priced(
+        &self,
+        program: &TensorProgram,
+        body: &Arc<GroupBody>,
+        known: &KnownSums,
+    ) -> impl Iterator<Item = PricedKernel> {
         let own = self.body(body);
-        self.estimate.choices(program, body).into_iter().map(move |PricedKernel { kernel, microseconds }| {
-            let microseconds = own.microseconds(kernel.params(), || microseconds);
-            PricedKernel { kernel, microseconds }
-        })
+        self.estimate.choices_known(program, body, known).into_iter().map(
+            move |PricedKernel { kernel, microseconds }| {
+                let microseconds = own.microseconds(kernel.params(), || microseconds);
+                PricedKernel { kernel, microseconds }
+            },
+        )
     }
 
     fn body(&self, body: &GroupBody) -> OwnRecords<'_> {
@@ -135,7 +143,11 @@ impl KernelCost for RecordedCost {
     }
 
     fn best(&self, program: &TensorProgram, body: &Arc<GroupBody>) -> Option<PricedKernel> {
-        PricedKernel::cheapest(self.priced(program, body))
+        self.best_known(program, body, &KnownSums::default())
+    }
+
+    fn best_known(&self, program: &TensorProgram, body: &Arc<GroupBody>, known: &KnownSums) -> Option<PricedKernel> {
+        PricedKernel::cheapest(self.priced(program, body, known))
     }
 
     fn variants(&self, program: &TensorProgram, body: &Arc<GroupBody>, shapes: &[ContractionShape]) -> Vec<Kernel> {
@@ -152,7 +164,7 @@ impl KernelCost for RecordedCost {
 
     /// All that there is to choose from for a body.
     fn ranked(&self, program: &TensorProgram, body: &Arc<GroupBody>) -> Vec<PricedKernel> {
-        let mut priced: Vec<PricedKernel> = self.priced(program, body).collect();
+        let mut priced: Vec<PricedKernel> = self.priced(program, body, &KnownSums::default()).collect();
         priced.sort_by(PricedKernel::by_price);
         priced
     }

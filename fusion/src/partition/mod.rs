@@ -1,5 +1,6 @@
 //! Which statements share a kernel, and with which parameters (DeepCuts).
 
+pub(crate) mod alone;
 pub mod build;
 pub mod search;
 pub mod split;

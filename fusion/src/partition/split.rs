@@ -13,12 +13,13 @@ use warpweave_plan::template::pointwise::rules::takes_runs;
 
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::expr::{
-    Axis, AxisId, AxisKind, Guard, Index, Literal, Read, ReadId, Reducer, Scalar, TensorExpr, substitute,
+    Axis, AxisId, AxisKind, Guard, Index, Literal, Read, Reducer, Scalar, TensorExpr, substitute,
 };
 use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::types::{ElementType, TensorType};
 use warpweave_graph::views::{Layout, merge_operands};
 
+use crate::partition::alone::{is_free_of_data, with_operands, without_unused};
 use crate::partition::search::{FusionGroup, Partition};
 use warpweave_plan::body::{GroupBody, Stage, StageOutput, StageSource};
 use warpweave_plan::plan::EdgeKind;
@@ -42,10 +43,7 @@ pub struct SplitBodies {
 /// an index depends on data, or where the products are no singles.
 pub fn split(body: &GroupBody, count: usize, parts: TensorId) -> Option<SplitBodies> {
     let lead = &body.stages[0].expr;
-    let free = lead.reads.values().all(|read| {
-        let conditions = read.guard.conditions().iter().map(|condition| &condition.index);
-        read.index.iter().chain(conditions).all(Index::is_free_of_reads)
-    });
+    let free = is_free_of_data(lead);
     let accumulate = lead.numerics().accumulate;
     let axis = lead.reduced().find(|axis| lead.axes[*axis].extent.is_multiple_of(count))?;
     let ty = TensorType::new(accumulate, [&[count], &body.tile_extents()[..]].concat());
@@ -98,56 +96,6 @@ fn sum_of(body: &GroupBody, ty: &TensorType, parts: TensorId) -> GroupBody {
     let first = Stage { expr, sources, output: lead.output.clone(), procedure: None };
     let stages = std::iter::once(first).chain(body.stages[1..].iter().cloned()).collect();
     with_operands(body, stages, body.tile_rank, body.outputs.clone(), Some(parts))
-}
-
-/// A body of these stages whose operands are those of `body` that they read, and `more`, which follows them there.
-pub(crate) fn with_operands(
-    body: &GroupBody,
-    mut stages: Vec<Stage>,
-    tile_rank: usize,
-    outputs: Vec<TensorId>,
-    more: Option<TensorId>,
-) -> GroupBody {
-    let all: Vec<TensorId> = body.operands.iter().copied().chain(more).collect();
-    let mut operands: Vec<TensorId> = Vec::new();
-    for source in stages.iter_mut().flat_map(|stage| &mut stage.sources) {
-        let StageSource::Operand(position) = source else { continue };
-        let tensor = all[*position];
-        let known = operands.iter().position(|other| *other == tensor);
-        *position = known.unwrap_or_else(|| {
-            operands.push(tensor);
-            operands.len() - 1
-        });
-    }
-    GroupBody { staged: Vec::new(), stages, tile_rank, operands, outputs }
-}
-
-/// The expression without reads that neither body nor epilogue makes; no index depends on a read.
-fn without_unused(expr: &TensorExpr) -> TensorExpr {
-    let mut used: BTreeSet<ReadId> = BTreeSet::new();
-    for scalar in [Some(&expr.body), expr.epilogue.as_ref()].into_iter().flatten() {
-        scalar.visit(&mut |scalar| {
-            if let Scalar::Read(read) = scalar {
-                used.insert(*read);
-            }
-        });
-    }
-    let used: Vec<ReadId> = used.into_iter().collect();
-    let renamed = |scalar: &Scalar| {
-        scalar.map_leaves(&mut |leaf| match leaf {
-            Scalar::Read(read) => {
-                let at = used.binary_search(read).expect("the read is used");
-                Scalar::Read(ReadId::from_index(at))
-            }
-            other => other.clone(),
-        })
-    };
-    TensorExpr {
-        reads: used.iter().map(|read| expr.reads[*read].clone()).collect(),
-        body: renamed(&expr.body),
-        epilogue: expr.epilogue.as_ref().map(renamed),
-        ..expr.clone()
-    }
 }
 
 /// The two kernels of a split group.

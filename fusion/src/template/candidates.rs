@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use crate::cost::arch::GpuArch;
-use crate::cost::counts::{KernelCounts, Sampling};
+use crate::cost::counts::Sampling;
+use crate::template::contraction::known::KnownSums;
 use crate::template::contraction::shortlist::contractions;
-use crate::template::kernel_counts;
+use crate::template::pricing::CountedKernel;
+use crate::template::{kernel_counts, pricing};
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::kernel::{Kernel, ScheduleParams};
 use warpweave_plan::template::Template;
@@ -137,15 +139,23 @@ pub fn candidates(body: &Arc<GroupBody>) -> Vec<Kernel> {
     found
 }
 
-/// Kernels to be priced for a body, with what they do; never empty.
-pub fn shortlist(body: &Arc<GroupBody>, arch: &GpuArch) -> Vec<(Kernel, KernelCounts)> {
+/// A kernel to be priced, and the cycles of one of its tiles.
+pub(crate) struct Timed {
+    pub(crate) kernel: Kernel,
+    pub(crate) tile_cycles: f64,
+}
+
+/// Kernels to be priced for a body; never empty.
+pub(crate) fn shortlist(body: &Arc<GroupBody>, arch: &GpuArch, known: &KnownSums) -> Vec<Timed> {
     let simple = simple_candidates(body).into_iter().map(|kernel| {
         let counts = kernel_counts(&kernel, Sampling::COARSE);
-        (kernel, counts)
+        let tile_cycles = pricing(kernel.template()).tile_cycles(&CountedKernel { arch, kernel: &kernel, counts });
+        Timed { kernel, tile_cycles }
     });
-    let mut found: Vec<(Kernel, KernelCounts)> = simple.collect();
+    let mut found: Vec<Timed> = simple.collect();
     if let Some(contraction) = Contraction::of(body) {
-        found.extend(contractions(body, &contraction, arch));
+        let contractions = contractions(body, &contraction, arch, known).into_iter();
+        found.extend(contractions.map(|(kernel, tile_cycles)| Timed { kernel, tile_cycles }));
     }
     found
 }

@@ -1,11 +1,11 @@
 //! Few shapes a program: every shape of a contraction is code to compile, and groups that agree on one share it.
 
-use rayon::prelude::*;
 use warpweave_graph::program::TensorProgram;
 
 use crate::cost::{KernelCost, PricedKernel};
 use crate::partition::search::{FusionGroup, Partition};
-use warpweave_plan::kernel::ScheduleParams;
+use warpweave_plan::body::deduplication::{StructuralKey, deduplicated};
+use warpweave_plan::kernel::{Kernel, ScheduleParams};
 use warpweave_plan::template::Template;
 use warpweave_plan::template::contraction::Contraction;
 use warpweave_plan::template::contraction::shape::ContractionShape;
@@ -25,19 +25,23 @@ pub fn limit_shapes(
     if shapes.len() <= limit {
         return partition;
     }
-    let options = |group: &FusionGroup| -> Option<Vec<PricedKernel>> {
-        let own = shape(group)?;
-        let contraction = group.kernel.contraction()?;
-        Some(shapes.iter().map(|&shape| cheapest(program, group, contraction, own, shape, cost)).collect())
+    let options = |&(kernel, microseconds): &(&Kernel, f64)| -> Option<Vec<PricedKernel>> {
+        let own = kernel.rules().contraction_shape()?;
+        let contraction = kernel.contraction()?;
+        let priced = PricedKernel { kernel: kernel.clone(), microseconds };
+        Some(shapes.iter().map(|&shape| cheapest(program, &priced, contraction, own, shape, cost)).collect())
     };
-    let priced: Vec<Option<Vec<PricedKernel>>> = partition.groups.par_iter().map(options).collect();
+    let kernels: Vec<(&Kernel, f64)> =
+        partition.groups.iter().map(|group| (&group.kernel, group.microseconds)).collect();
+    let (of_kinds, kinds) = deduplicated(&kernels, |&(kernel, _)| StructuralKey::of(kernel), |group, _| options(group));
+    let priced: Vec<Option<&[PricedKernel]>> = kinds.iter().map(|&kind| of_kinds[kind].as_deref()).collect();
     let chosen = choose(&priced, shapes.len(), limit);
     for (group, options) in partition.groups.iter_mut().zip(priced) {
-        let Some(mut options) = options else { continue };
+        let Some(options) = options else { continue };
         let best = chosen.iter().copied().min_by(|a, b| PricedKernel::by_price(&options[*a], &options[*b]));
-        let PricedKernel { kernel, microseconds } = options.swap_remove(best.expect("a shape is chosen"));
-        if microseconds < FOREIGN_MICROSECONDS {
-            (group.microseconds, group.kernel) = (microseconds, kernel);
+        let PricedKernel { kernel, microseconds } = &options[best.expect("a shape is chosen")];
+        if *microseconds < FOREIGN_MICROSECONDS {
+            (group.microseconds, group.kernel) = (*microseconds, group.kernel.like(kernel));
         }
     }
     partition
@@ -62,7 +66,7 @@ fn whole(shape: ContractionShape) -> ContractionShape {
 /// A group under a shape, in one part or in as many as it chose.
 fn cheapest(
     program: &TensorProgram,
-    group: &FusionGroup,
+    group: &PricedKernel,
     contraction: &Contraction,
     own: ContractionShape,
     shape: ContractionShape,
@@ -87,7 +91,7 @@ fn cheapest(
 }
 
 /// Numbers of shapes, each the one that lowers the sum of the groups' cheapest costs most.
-fn choose(priced: &[Option<Vec<PricedKernel>>], shapes: usize, limit: usize) -> Vec<usize> {
+fn choose(priced: &[Option<&[PricedKernel]>], shapes: usize, limit: usize) -> Vec<usize> {
     let mut chosen: Vec<usize> = Vec::new();
     let mut cheapest: Vec<f64> = priced.iter().flatten().map(|_| f64::INFINITY).collect();
     while chosen.len() < limit {

@@ -44,6 +44,14 @@ pub(crate) fn limit_staged(
     Some((groups, kept))
 }
 
+/// Whether a solution has more than `SearchTuning` structures of staged groups.
+pub(crate) fn exceeds_limit(problem: &ProgramProblem<'_>, solution: &Solution) -> bool {
+    let is_staged = |group: &&NodeSet| problem.staged_price(group).is_some();
+    let keys: BTreeSet<StructuralKey> =
+        solution.groups.iter().filter(is_staged).map(|group| problem.key(group)).collect();
+    keys.len() > SearchTuning::DEFAULT.partition.most_staged_structures
+}
+
 /// The best partition of a group's nodes at register level. The group is convex, so that any partition of it may stand in
 /// its place.
 fn at_register_level(problem: &ProgramProblem<'_>, group: &NodeSet) -> Solution {

@@ -4,6 +4,7 @@
 pub mod beam;
 pub mod budget;
 pub mod chain;
+mod clusters;
 pub mod greedy;
 pub mod limit_shapes;
 pub mod limit_staged;
@@ -18,6 +19,7 @@ pub mod structure;
 mod width;
 
 use crate::partition::search::budget::Budget;
+use crate::partition::search::clusters::Clusters;
 use crate::tuning::SearchTuning;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -170,7 +172,10 @@ fn search_full<'a>(
         || search(&problem, FusionLevel::Full, budget),
     );
     let is_complete = [&found.1, &staged.1].iter().all(|report| report.end == SearchEnd::Complete);
-    if let Some((groups, kept)) = limit_staged::limit_staged(&problem, &staged.0) {
+    if !is_complete && limit_staged::exceeds_limit(&problem, &staged.0) {
+        // Limiting them searches again, for which there is no time.
+        staged.0.cost = f64::INFINITY;
+    } else if let Some((groups, kept)) = limit_staged::limit_staged(&problem, &staged.0) {
         problem = problem.staging_only(kept);
         staged.0 = Solution::new(groups, &mut Memo::new(&problem));
         staged.1.microseconds = staged.0.cost;
@@ -185,9 +190,16 @@ fn search_full<'a>(
 fn search(problem: &ProgramProblem<'_>, level: FusionLevel, budget: Budget<'_>) -> (Solution, SearchReport) {
     let mut memo = Memo::within(problem, budget);
     let unfused = Solution::singletons(&mut memo);
-    let (greedy, best) = match level {
-        FusionLevel::None => (unfused.clone(), unfused.clone()),
-        FusionLevel::Register | FusionLevel::Full => solve_with_bar(&mut memo, &unfused),
+    let (greedy, best, sets) = match level {
+        FusionLevel::None => (unfused.clone(), unfused.clone(), 0),
+        FusionLevel::Register | FusionLevel::Full => {
+            let clusters = Clusters::of(problem);
+            let mut of_clusters = Memo::within(&clusters, budget);
+            let together = Solution::singletons(&mut of_clusters);
+            let (greedy, best) = solve_with_bar(&mut of_clusters, &together);
+            let [greedy, best] = [greedy, best].map(|found| clusters.over_statements(&found, &mut memo));
+            (greedy, best, of_clusters.len())
+        }
     };
     let end = match level {
         FusionLevel::None => SearchEnd::Complete,
@@ -195,7 +207,7 @@ fn search(problem: &ProgramProblem<'_>, level: FusionLevel, budget: Budget<'_>) 
         FusionLevel::Register | FusionLevel::Full => SearchEnd::Complete,
     };
     let report = SearchReport {
-        sets: memo.len(),
+        sets: memo.len() + sets,
         structures: problem.structures(),
         microseconds: best.cost,
         greedy_microseconds: greedy.cost,

@@ -16,6 +16,7 @@ use crate::partition::search::problem::{DependenceGraph, NodeSet, PartitionProbl
 use crate::partition::search::size::ScalarSizes;
 use crate::partition::search::structure::{StructuralKey, Structures};
 use crate::partition::search::{FusionGroup, FusionLevel, Partition};
+use crate::template::contraction::known::KnownSums;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::body::deduplication::deduplicated;
 use warpweave_plan::kernel::{Kernel, ScheduleParams};
@@ -35,6 +36,8 @@ pub(crate) struct ProgramProblem<'a> {
     /// Prices at register level, and of what shared memory adds to it.
     registers: Arc<Prices>,
     staged: Arc<Prices>,
+    /// What is known of the sums of contractions.
+    sums: Arc<KnownSums>,
 }
 
 /// The cheapest kernel of a structure, and the level at which its body is built.
@@ -79,18 +82,25 @@ impl<'a> ProgramProblem<'a> {
             sizes: ScalarSizes::new(program),
             registers: Arc::default(),
             staged: Arc::default(),
+            sums: Arc::default(),
         }
     }
 
     /// The same problem at another level; what is priced for the one is known to the other.
     pub(crate) fn at_level(&self, level: FusionLevel) -> Self {
         let (registers, staged) = (Arc::clone(&self.registers), Arc::clone(&self.staged));
-        Self { registers, staged, ..Self::new(self.program, self.layouts, self.cost, level) }
+        let sums = Arc::clone(&self.sums);
+        Self { registers, staged, sums, ..Self::new(self.program, self.layouts, self.cost, level) }
     }
 
     /// The same problem where only these structures may be staged.
     pub(crate) fn staging_only(self, structures: BTreeSet<StructuralKey>) -> Self {
         Self { stageable: Some(structures), ..self }
+    }
+
+    /// The program with its uses, and the sizes of its scalars.
+    pub(super) fn source(&self) -> (&'a TensorProgram, &Uses, &ScalarSizes) {
+        (self.program, &self.uses, &self.sizes)
     }
 
     fn may_stage(&self, level: FusionLevel, key: &StructuralKey) -> bool {
@@ -141,7 +151,7 @@ impl<'a> ProgramProblem<'a> {
 
     fn kernel(&self, body: Option<GroupBody>) -> Option<PricedKernel> {
         let body = merge_axes(&body?, self.layouts);
-        self.cost.best(self.program, &body.into())
+        self.cost.best_known(self.program, &body.into(), &self.sums)
     }
 
     /// The price of a structure at a level, from what is known or from the body that `build` gives.

@@ -39,6 +39,24 @@ impl ScalarSizes {
         sizes
     }
 
+    /// The scalar nodes of the value of the last of these statements, ascending, into which the others are composed.
+    pub(crate) fn composed(&self, members: &[usize]) -> u64 {
+        let mut composed: Vec<u64> = Vec::with_capacity(members.len());
+        for &member in members {
+            composed.push(self.size(member, members, &composed));
+        }
+        composed.last().copied().unwrap_or(0)
+    }
+
+    /// The scalar nodes of a statement's value, with those of the members before it that are composed into it.
+    fn size(&self, member: usize, members: &[usize], composed: &[u64]) -> u64 {
+        let behind = self.reads[member].iter().map(|(producer, count)| match members.binary_search(producer) {
+            Ok(position) if !self.reduces[*producer] => count.saturating_mul(composed[position]),
+            Ok(_) | Err(_) => 0,
+        });
+        behind.fold(self.own[member], u64::saturating_add)
+    }
+
     /// Whether every composed expression of these statements, ascending, stays within what a kernel is made of, and those of the
     /// body do together. Reductions and what leaves the group are expressions of the body.
     pub(crate) fn fit(&self, members: &[usize], leaves: impl Fn(usize) -> bool) -> bool {
@@ -49,11 +67,7 @@ impl ScalarSizes {
         let mut composed: Vec<u64> = Vec::with_capacity(members.len());
         let (mut together, mut distinct): (u64, u64) = (0, 0);
         for &member in members {
-            let behind = self.reads[member].iter().map(|(producer, count)| match members.binary_search(producer) {
-                Ok(position) if !self.reduces[*producer] => count.saturating_mul(composed[position]),
-                Ok(_) | Err(_) => 0,
-            });
-            let size = behind.fold(self.own[member], u64::saturating_add);
+            let size = self.size(member, members, &composed);
             if leaves(member) || self.reduces[member] {
                 together = together.saturating_add(size);
             }

@@ -13,8 +13,9 @@ use warpweave_graph::program::{TensorDefinition, TensorId, TensorProgram};
 use warpweave_graph::types::TensorType;
 use warpweave_graph::views::{Layout, merge_operands};
 
+use crate::partition::alone::with_operands;
 use crate::partition::search::{FusionGroup, Partition};
-use crate::partition::split::{Expanded, with_operands};
+use crate::partition::split::Expanded;
 use crate::schedule::memory::unplaced;
 use warpweave_plan::body::{GroupBody, Stage, StageOutput, StageSource};
 use warpweave_plan::kernel::Kernel;

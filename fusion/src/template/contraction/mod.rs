@@ -2,5 +2,7 @@
 
 pub mod cost;
 pub mod counts;
+mod factor_loads;
 pub mod host_tiles;
+pub mod known;
 pub mod shortlist;

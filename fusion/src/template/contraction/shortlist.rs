@@ -3,10 +3,14 @@
 use crate::cost::arch::GpuArch;
 use crate::cost::bound::{Overlap, counted_bound};
 use crate::cost::counts::{KernelCounts, Sampling};
+use crate::template::contraction::cost::tile_cycles;
 use crate::template::contraction::counts::ContractionModel;
+use crate::template::contraction::factor_loads::FactorLoads;
+use crate::template::contraction::known::{KnownSums, RankedShape, RankedShapes};
+use crate::template::pricing::CountedKernel;
 use crate::tuning::SearchTuning;
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use warpweave_graph::Numerics;
 use warpweave_graph::numerics::WORD_BYTES;
 use warpweave_plan::body::GroupBody;
@@ -19,16 +23,101 @@ use warpweave_plan::template::contraction::{AxisClass, Contraction};
 /// The bound of a kernel by its products alone, the kernel, and its shape.
 type Candidate = (f64, Kernel, ContractionShape);
 
-/// The shapes with the largest bounds, in the order of the rules; with those that the bound does not tell apart from the
-/// last of them.
+/// A candidate by its number that is kept, with its bound and what it does before the epilogue and altogether.
+struct Scored {
+    bound: f64,
+    number: usize,
+    before: KernelCounts,
+    counts: KernelCounts,
+}
+
+/// How many candidates are kept: so many, and with those that the bound does not tell apart from the last at most so many.
+#[derive(Clone, Copy)]
+struct Lengths {
+    kept: usize,
+    longest: usize,
+}
+
+impl Lengths {
+    /// The lengths of a list of which everything is priced, out of so many candidates.
+    fn of(candidates: usize) -> Self {
+        let tuning = &SearchTuning::DEFAULT.partition;
+        let share = (candidates as f64 * tuning.shortlist_share).ceil() as usize;
+        Self { kept: share.clamp(tuning.shortest_list, tuning.longest_list), longest: tuning.longest_list }
+    }
+
+    /// The lengths of the list of a sum alone, among which are the best with any epilogue.
+    fn of_sum(candidates: usize) -> Self {
+        let times = SearchTuning::DEFAULT.partition.sum_lists;
+        let Self { kept, longest } = Self::of(candidates);
+        Self { kept: kept * times, longest: longest * times }
+    }
+}
+
+/// The kernels with the largest bounds, in the order of the bounds, with those that the bound does not tell apart from the last of
+/// them, and the cycles of a tile of each. Shapes are ranked once for all contractions with the same sum.
 pub(crate) fn contractions(
     body: &Arc<GroupBody>,
     contraction: &Contraction,
     arch: &GpuArch,
-) -> Vec<(Kernel, KernelCounts)> {
-    let model = ContractionModel::new(body);
-    let bound = bound_on(body, arch);
-    best(&model, &candidates(body, contraction, arch, &model, &bound), &bound)
+    known: &KnownSums,
+) -> Vec<(Kernel, f64)> {
+    let found = known.ranked(body, |alone| rank(&alone, arch), |ranked| among(body, arch, ranked));
+    found.unwrap_or_else(|| {
+        let (model, bound) = (ContractionModel::new(body), bound_on(body, arch));
+        let candidates = candidates(body, contraction, arch, &model, &bound);
+        let before =
+            |number: usize| model.before_epilogue(&candidates[number].1, &candidates[number].2, Sampling::COARSE);
+        let timed = |scored: Scored| {
+            let (_, kernel, shape) = &candidates[scored.number];
+            timed(arch, kernel, scored.counts, (shape, &FactorLoads::new(arch, kernel, shape)))
+        };
+        best(&model, &candidates, Lengths::of(candidates.len()), before, &bound).into_iter().map(timed).collect()
+    })
+}
+
+/// The shapes with the largest bounds of a sum alone.
+fn rank(alone: &Arc<GroupBody>, arch: &GpuArch) -> RankedShapes {
+    let contraction = Contraction::of(alone).expect("the sum of a contraction is one");
+    let (model, bound) = (ContractionModel::new(alone), bound_on(alone, arch));
+    let candidates = candidates(alone, &contraction, arch, &model, &bound);
+    let before = |number: usize| model.before_epilogue(&candidates[number].1, &candidates[number].2, Sampling::COARSE);
+    let mut found = best(&model, &candidates, Lengths::of_sum(candidates.len()), before, &bound);
+    found.sort_by_key(|scored| scored.number);
+    let ranked = |Scored { number, before, .. }: Scored| {
+        let (_, kernel, shape) = &candidates[number];
+        RankedShape { params: kernel.params().clone(), shape: *shape, before, loads: OnceLock::new() }
+    };
+    RankedShapes { all: candidates.len(), shapes: found.into_iter().map(ranked).collect() }
+}
+
+/// The kernels of a body with the largest bounds, of the shapes that are ranked for its sum.
+fn among(body: &Arc<GroupBody>, arch: &GpuArch, ranked: &RankedShapes) -> Vec<(Kernel, f64)> {
+    let Some(first) = ranked.shapes.first() else { return Vec::new() };
+    let (model, bound) = (ContractionModel::new(body), bound_on(body, arch));
+    let first = Kernel::unchecked(Arc::clone(body), first.params.clone());
+    let candidate = |RankedShape { params, shape, before, .. }: &RankedShape| {
+        let kernel = first.with_params(params.clone());
+        (bound(&kernel, shape, before), kernel, *shape)
+    };
+    let candidates: Vec<Candidate> = ranked.shapes.iter().map(candidate).collect();
+    let timed = |scored: Scored| {
+        let (_, kernel, shape) = &candidates[scored.number];
+        let loads = ranked.shapes[scored.number].loads.get_or_init(|| FactorLoads::new(arch, kernel, shape));
+        timed(arch, kernel, scored.counts, (shape, loads))
+    };
+    let before = |number: usize| ranked.shapes[number].before;
+    best(&model, &candidates, Lengths::of(ranked.all), before, &bound).into_iter().map(timed).collect()
+}
+
+/// A kernel with the cycles of a tile.
+fn timed(
+    arch: &GpuArch,
+    kernel: &Kernel,
+    counts: KernelCounts,
+    (shape, loads): (&ContractionShape, &FactorLoads),
+) -> (Kernel, f64) {
+    (kernel.clone(), tile_cycles(&CountedKernel { arch, kernel, counts }, shape, loads))
 }
 
 /// What a kernel with these counts reaches at most, as a share of the peak of the device's lanes.
@@ -51,12 +140,13 @@ fn candidates(
     bound: &impl Fn(&Kernel, &ContractionShape, &KernelCounts) -> f64,
 ) -> Vec<Candidate> {
     let mut tiles: FxHashMap<[usize; 2], Vec<Vec<usize>>> = FxHashMap::default();
+    let base = Kernel::unchecked(Arc::clone(body), ScheduleParams { template: Template::Opaque, tile: Vec::new() });
     let with_limits = |shape: ContractionShape| {
         let lengths = [AxisClass::Row, AxisClass::Column].map(|class| shape.length(class));
         let tiles = tiles.entry(lengths).or_insert_with(|| shape.tiles(body, contraction));
         let with_limit = |tile: Vec<usize>| {
             let params = ScheduleParams { template: Template::Contraction(shape), tile };
-            let kernel = Kernel::unchecked(Arc::clone(body), params);
+            let kernel = base.with_params(params);
             (bound(&kernel, &shape, &model.products(&kernel, &shape)), kernel, shape)
         };
         tiles.iter().cloned().map(with_limit).collect::<Vec<_>>()
@@ -64,42 +154,39 @@ fn candidates(
     contraction_shapes(body, contraction, arch).into_iter().flat_map(with_limits).collect()
 }
 
-/// The candidates with the largest bounds, with their kernels' counts, by branch and bound.
+/// The candidates with the largest bounds, best first, by branch and bound.
 ///
 /// A bound is computed from the products first, then with the fetches of the factors, then with the stores; each step can only lower
 /// it. A candidate whose partial bound is below that of every kept one is pruned.
 fn best(
     model: &ContractionModel<'_>,
     candidates: &[Candidate],
+    lengths: Lengths,
+    before: impl Fn(usize) -> KernelCounts,
     bound: &impl Fn(&Kernel, &ContractionShape, &KernelCounts) -> f64,
-) -> Vec<(Kernel, KernelCounts)> {
-    let tuning = &SearchTuning::DEFAULT.partition;
-    let kept = ((candidates.len() as f64 * tuning.shortlist_share).ceil() as usize)
-        .clamp(tuning.shortest_list, tuning.longest_list);
+) -> Vec<Scored> {
     let mut order: Vec<usize> = (0..candidates.len()).collect();
     order.sort_by(|a, b| candidates[*b].0.total_cmp(&candidates[*a].0));
     // Best first, and in the order of the rules among equals.
-    let mut scored: Vec<(f64, usize, KernelCounts)> = Vec::new();
+    let mut scored: Vec<Scored> = Vec::new();
     for number in order {
         let (limit, kernel, shape) = &candidates[number];
-        let least = scored.get(kept - 1).map_or(0.0, |last| last.0);
+        let least = scored.get(lengths.kept - 1).map_or(0.0, |last| last.bound);
         if *limit < least {
             break;
         }
-        let before = model.before_epilogue(kernel, shape, Sampling::COARSE);
+        let before = before(number);
         if bound(kernel, shape, &before) < least {
             continue;
         }
         let counts = before + model.after_reduction(kernel, shape, Sampling::COARSE);
-        let fraction = bound(kernel, shape, &counts);
-        let better =
-            |other: &(f64, usize, KernelCounts)| other.0.total_cmp(&fraction).then(number.cmp(&other.1)).is_gt();
+        let new = Scored { bound: bound(kernel, shape, &counts), number, before, counts };
+        let better = |other: &Scored| other.bound.total_cmp(&new.bound).then(number.cmp(&other.number)).is_gt();
         let place = scored.partition_point(better);
-        scored.insert(place, (fraction, number, counts));
+        scored.insert(place, new);
     }
-    let last = scored.get(kept - 1).map_or(0.0, |last| last.0);
-    let taken = scored.into_iter().take(tuning.longest_list).take_while(|scored| scored.0 >= last);
-    taken.map(|(_, number, counts)| (candidates[number].1.clone(), counts)).collect()
+    let last = scored.get(lengths.kept - 1).map_or(0.0, |last| last.bound);
+    scored.into_iter().take(lengths.longest).take_while(|scored| scored.bound >= last).collect()
 }
 
 fn overlap(pipeline: Pipeline) -> Overlap {
@@ -285,7 +372,11 @@ mod tests {
             bound(kernel, shape, counts)
         };
         let candidates = candidates(&body, &contraction, &arch, &model, &bound);
-        let found = best(&model, &candidates, &counted);
+        let before = |number: usize| {
+            let (_, kernel, shape) = &candidates[number];
+            model.before_epilogue(kernel, shape, Sampling::COARSE)
+        };
+        let found = best(&model, &candidates, Lengths::of(candidates.len()), before, &counted);
         assert!(to_stores.get() < to_fetches.get(), "{} of {}", to_stores.get(), to_fetches.get());
 
         let whole = |(_, kernel, shape): &Candidate| {
@@ -295,6 +386,7 @@ mod tests {
         let mut whole: Vec<(f64, Kernel, KernelCounts)> = candidates.iter().map(whole).collect();
         whole.sort_by(|a, b| b.0.total_cmp(&a.0));
         let expected = whole.into_iter().take(found.len()).map(|(_, kernel, counts)| (kernel, counts));
-        assert!(found.into_iter().eq(expected), "no shape with a larger bound is left out");
+        let found = found.into_iter().map(|scored| (candidates[scored.number].1.clone(), scored.counts));
+        assert!(found.eq(expected), "no shape with a larger bound is left out");
     }
 }
