@@ -79,7 +79,8 @@ fn reflected(index: &Index, extent: i64, range: &impl Fn(AxisId) -> Range) -> In
     let last = extent - 1;
     let there = index.modulo(2 * last, range);
     let beyond = there.plus(-last).clamped(0, last, range);
-    there.add(&beyond.times(-2))
+    // It never leaves the extent, which its range alone does not say.
+    there.add(&beyond.times(-2)).clamped(0, last, range)
 }
 
 impl Operator for Pad {
