@@ -22,7 +22,7 @@ use crate::cost::traffic::{bytes, moved_bytes};
 use crate::cost::{KernelCost, PricedKernel};
 use crate::partition::split::{SplitBodies, SplitKernels, split, split_kernel};
 use crate::template::candidates::{Timed, shortlist};
-use crate::template::contraction::known::KnownSums;
+use crate::template::contraction::shortlist::KnownSums;
 use crate::template::kernel_counts;
 use crate::template::staged::cost as phase_cost;
 use warpweave_plan::body::GroupBody;

@@ -23,7 +23,7 @@ use warpweave_graph::program::TensorProgram;
 use crate::cost::arch::DeviceShare;
 use crate::cost::timings::Timing;
 use crate::template::candidates::candidates;
-use crate::template::contraction::known::KnownSums;
+use crate::template::contraction::shortlist::KnownSums;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::kernel::Kernel;
 use warpweave_plan::template::contraction::AxisClass;

@@ -9,7 +9,7 @@ use crate::cost::KernelCost;
 use crate::cost::PricedKernel;
 use crate::cost::estimate::EstimatedCost;
 use crate::cost::timings::{Architecture, Timing, Timings};
-use crate::template::contraction::known::KnownSums;
+use crate::template::contraction::shortlist::KnownSums;
 use warpweave_plan::body::GroupBody;
 use warpweave_plan::body::signature::Signature;
 use warpweave_plan::kernel::{Kernel, ScheduleParams};

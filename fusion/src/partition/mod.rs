@@ -1,6 +1,5 @@
 //! Which statements share a kernel, and with which parameters (DeepCuts).
 
-pub(crate) mod alone;
 pub mod build;
 pub mod search;
 pub mod split;

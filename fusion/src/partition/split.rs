@@ -19,8 +19,8 @@ use warpweave_graph::program::{TensorId, TensorProgram};
 use warpweave_graph::types::{ElementType, TensorType};
 use warpweave_graph::views::{Layout, merge_operands};
 
-use crate::partition::alone::{is_free_of_data, with_operands, without_unused};
 use crate::partition::search::{FusionGroup, Partition};
+use warpweave_plan::body::alone::{is_free_of_data, without_unused};
 use warpweave_plan::body::{GroupBody, Stage, StageOutput, StageSource};
 use warpweave_plan::plan::EdgeKind;
 use warpweave_plan::template::Template;
@@ -70,7 +70,7 @@ fn parts_of(body: &GroupBody, split: AxisId, count: usize, parts: TensorId) -> G
     let (expr, sources) = merge_operands(&substitute::replace_axes(&alone, &axes, &replacement), sources);
     let index = expr.parallel().map(Index::axis).collect();
     let output = Some(StageOutput { position: 0, index });
-    with_operands(body, vec![Stage { expr, sources, output, procedure: None }], body.tile_rank + 1, vec![parts], None)
+    body.with_operands(vec![Stage { expr, sources, output, procedure: None }], body.tile_rank + 1, vec![parts], None)
 }
 
 fn sum_of(body: &GroupBody, ty: &TensorType, parts: TensorId) -> GroupBody {
@@ -95,7 +95,7 @@ fn sum_of(body: &GroupBody, ty: &TensorType, parts: TensorId) -> GroupBody {
     let (expr, sources) = merge_operands(&expr, &sources);
     let first = Stage { expr, sources, output: lead.output.clone(), procedure: None };
     let stages = std::iter::once(first).chain(body.stages[1..].iter().cloned()).collect();
-    with_operands(body, stages, body.tile_rank, body.outputs.clone(), Some(parts))
+    body.with_operands(stages, body.tile_rank, body.outputs.clone(), Some(parts))
 }
 
 /// The two kernels of a split group.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::cost::arch::GpuArch;
 use crate::cost::counts::Sampling;
-use crate::template::contraction::known::KnownSums;
+use crate::template::contraction::shortlist::KnownSums;
 use crate::template::contraction::shortlist::contractions;
 use crate::template::pricing::CountedKernel;
 use crate::template::{kernel_counts, pricing};

@@ -1,5 +1,6 @@
 //! What a fusion group computes: stages over shared tile axes.
 
+pub mod alone;
 pub mod deduplication;
 pub mod operations;
 pub mod signature;

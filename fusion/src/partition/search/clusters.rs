@@ -6,7 +6,7 @@
 //! it matters which group ends before the other.
 
 use crate::partition::build::Uses;
-use crate::partition::search::FusionLevel;
+use crate::partition::search::groups::FusionLevel;
 use crate::partition::search::problem::{DependenceGraph, Memo, NodeSet, PartitionProblem, Solution};
 use crate::partition::search::program::ProgramProblem;
 use crate::partition::search::size::ScalarSizes;

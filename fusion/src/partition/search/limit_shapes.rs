@@ -3,7 +3,7 @@
 use warpweave_graph::program::TensorProgram;
 
 use crate::cost::{KernelCost, PricedKernel};
-use crate::partition::search::{FusionGroup, Partition};
+use crate::partition::search::groups::{FusionGroup, Partition};
 use warpweave_plan::body::deduplication::{StructuralKey, deduplicated};
 use warpweave_plan::kernel::{Kernel, ScheduleParams};
 use warpweave_plan::template::Template;

@@ -3,7 +3,7 @@
 use crate::tuning::SearchTuning;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::partition::search::FusionLevel;
+use crate::partition::search::groups::FusionLevel;
 use crate::partition::search::problem::{DependenceGraph, Memo, NodeSet, PartitionProblem, Solution};
 use crate::partition::search::program::ProgramProblem;
 use crate::partition::search::structure::StructuralKey;

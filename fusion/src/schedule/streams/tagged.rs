@@ -13,7 +13,6 @@ use warpweave_graph::program::{TensorDefinition, TensorId, TensorProgram};
 use warpweave_graph::types::TensorType;
 use warpweave_graph::views::{Layout, merge_operands};
 
-use crate::partition::alone::with_operands;
 use crate::partition::search::{FusionGroup, Partition};
 use crate::partition::split::Expanded;
 use crate::schedule::memory::unplaced;
@@ -289,7 +288,7 @@ fn polling(body: &GroupBody, poll: &Poll, (copy, ty): (TensorId, &TensorType), m
         }
         (stage.expr, stage.sources) = merge_operands(&stage.expr, &stage.sources);
     }
-    with_operands(body, stages, body.tile_rank, body.outputs.clone(), Some(copy))
+    body.with_operands(stages, body.tile_rank, body.outputs.clone(), Some(copy))
 }
 
 /// The stage that writes another's value where it goes once more, into the body's next output.

@@ -2,7 +2,5 @@
 
 pub mod cost;
 pub mod counts;
-mod factor_loads;
 pub mod host_tiles;
-pub mod known;
 pub mod shortlist;
