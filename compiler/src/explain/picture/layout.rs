@@ -249,8 +249,8 @@ mod tests {
         for _ in 0..1 + draw.below(4) {
             let band = Band { boxes: start..start + 1 + draw.below(20), times: 1 + draw.below(3) };
             for to in band.boxes.clone() {
-                let mut from: Vec<usize> =
-                    (0..draw.below(4)).filter_map(|_| (to > 0).then(|| draw.below(to))).collect();
+                let count = if to > 0 { draw.below(4) } else { 0 };
+                let mut from: Vec<usize> = (0..count).map(|_| draw.below(to)).collect();
                 from.sort_unstable();
                 from.dedup();
                 edges.extend(from.into_iter().map(|from| Edge { from, to, bytes: 1, to_next_copy: false }));
