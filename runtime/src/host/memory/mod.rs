@@ -411,10 +411,13 @@ impl Memory<'_> {
         let Some(start) = self.start(space, offset + low, reach.unsigned_abs() as usize + N) else {
             return out.fill([0; N]);
         };
-        for (at, out) in out.iter_mut().enumerate() {
-            // SAFETY: the places of all elements lie within the length whose bounds were checked. No thread writes them
-            // while they are read (see the impl of Sync for the arena). Bytes between them are not touched.
-            *out = unsafe { start.offset((at as i64 * stride - low) as isize).cast::<[u8; N]>().read_unaligned() };
+        // SAFETY: the places of all elements lie within the length whose bounds were checked. No thread writes them
+        // while they are read (see the impl of Sync for the arena). Bytes between them are not touched.
+        let element =
+            |at: usize| unsafe { start.offset((at as i64 * stride - low) as isize).cast::<[u8; N]>().read_unaligned() };
+        match stride {
+            0 => out.fill(element(0)),
+            _ => out.iter_mut().enumerate().for_each(|(at, out)| *out = element(at)),
         }
     }
 
