@@ -1,5 +1,6 @@
 """Looks at a page in headless Chromium (Debian: apt-get install chromium), at the width of a window."""
 
+import argparse
 import html
 import json
 import pathlib
@@ -48,3 +49,27 @@ def look(program, page, probe, width, damage=""):
     if seen["width"] != width:
         sys.exit(f"the page was {seen['width']} px wide instead of {width} px")
     return seen["wrong"]
+
+
+def options(description, folder):
+    """The command line of a check, and Chromium's program; without one, says that the check was not run and ends."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--warpweave", default="target/release/warpweave", help="the program")
+    parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path(folder), help="for what is written")
+    given = parser.parse_args()
+    found = program()
+    if found is None:
+        print(f"{parser.prog}: not run, there is no Chromium here")
+        sys.exit(0)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    return given, found
+
+
+def missed(program, page, probe, width, damages):
+    """How many kinds of damage the probe does not find."""
+    count = 0
+    for kind, damage in damages.items():
+        is_found = any(text.startswith(kind) for text in look(program, page, probe, width, damage))
+        count += not is_found
+        print(f"a page damaged to be `{kind}`: {'found' if is_found else 'NOT FOUND'}")
+    return count

@@ -7,7 +7,6 @@ the page scrolls sideways. First it damages the page on purpose and expects each
     python3 scripts/check_report.py --warpweave target/release/warpweave --folder target/report
 """
 
-import argparse
 import json
 import pathlib
 import subprocess
@@ -88,21 +87,10 @@ def report(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--warpweave", default="target/release/warpweave", help="the program")
-    parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("target/report"), help="for what is written")
-    options = parser.parse_args()
-    program = browser.program()
-    if program is None:
-        print("report in a browser: not run, there is no Chromium here")
-        return 0
-    options.folder.mkdir(parents=True, exist_ok=True)
+    options, program = browser.options(__doc__, "target/report")
     path = report(options)
-    page, failed = path.read_text(), 0
-    for kind, damage in DAMAGES.items():
-        missed = not any(text.startswith(kind) for text in browser.look(program, page, PROBE, WIDTHS[0], damage))
-        failed += missed
-        print(f"a page damaged to be `{kind}`: {'NOT FOUND' if missed else 'found'}")
+    page = path.read_text()
+    failed = browser.missed(program, page, PROBE, WIDTHS[0], DAMAGES)
     for width in WIDTHS:
         wrong = browser.look(program, page, PROBE, width)
         failed += len(wrong)

@@ -8,8 +8,8 @@ WINDOW = 8
 
 
 def window_transformer():
-    """A picture of 256 × 256 to 1,000 classes, after Swin-V2. 22 blocks attend within windows of 8 × 8, every other one after a
-    cyclic shift by slices and concats, with cosines in place of products and position biases from a small network."""
+    """A picture of 256 × 256 to 1,000 classes, after Swin-V2: 22 blocks attend within windows of 8 × 8. Every other block shifts the
+    picture by slices and concats before. Cosines stand in place of products, and a small network gives the biases of positions."""
     g = Graph(21)
     x = g.conv(g.input("x", [1, 3, 256, 256]), 3, 96, 4, 4, padding=(0, 0))
     side, width = 64, 96

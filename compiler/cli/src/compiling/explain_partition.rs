@@ -7,7 +7,7 @@ use warpweave::explain::{ExplainedGroup, LevelFigures};
 use warpweave::fusion::cost::PricedKernel;
 use warpweave::fusion::partition::search::neighbours::Verdict;
 use warpweave::fusion::partition::search::{FusionGroup, Partition};
-use warpweave::graph::legible::{counted, legible};
+use warpweave::graph::legible::counted;
 use warpweave::graph::program::Names;
 use warpweave::plan::template::opaque;
 use warpweave::runtime::json::{Value, json};
@@ -23,7 +23,7 @@ pub fn partition(
     listing: Listing,
 ) -> String {
     let microseconds: f64 = partition.groups.iter().map(|group| group.microseconds).sum();
-    let (name, count) = (legible(name), partition.groups.len());
+    let (name, count) = (listing.name(name), partition.groups.len());
     let mut text = format!("{name}: {count} groups, {microseconds:.1} us predicted from the cost model\n");
     let _ = writeln!(text, "  level     kernels  activation bytes     weight bytes     estimate  search");
     for figures in levels {

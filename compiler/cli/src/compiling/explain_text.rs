@@ -6,7 +6,7 @@ use warpweave::Build;
 use warpweave::explain::folding::kinds;
 use warpweave::explain::{Comparison, CriticalOperator, ExplainedPlan, WayFigures, Win};
 use warpweave::fusion::schedule::choice::lower_bounds::LowerBounds;
-use warpweave::graph::legible::counted;
+use warpweave::graph::legible::{counted, legible};
 use warpweave::graph::program::Names;
 use warpweave::plan::kernel::Kernel;
 use warpweave::plan::plan::backend::PlanBackend;
@@ -15,18 +15,28 @@ use warpweave::runtime::json::{Value, json};
 use warpweave::runtime::session::DEFAULT_KERNEL_TARGET;
 
 use crate::output::Output;
-use crate::terminal::{cut_before, wrapped};
+use crate::terminal::{cut, cut_before, wrapped};
 
 /// How much of a result is listed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Listing {
     /// Where most of the time goes, in lines of at most so many columns.
-    Summary {
-        /// The columns.
-        columns: usize,
-    },
+    Summary { columns: usize },
     /// Everything, in lines of any length.
     Everything,
+}
+
+/// Columns of a summary's first line beside the model's name.
+const BESIDE_NAME: usize = 60;
+
+impl Listing {
+    /// A model's name in the first line.
+    pub fn name(self, name: &str) -> String {
+        match self {
+            Self::Everything => legible(name).into_owned(),
+            Self::Summary { columns } => cut(&legible(name), columns.saturating_sub(BESIDE_NAME)),
+        }
+    }
 }
 
 /// Kinds of rOperators of the critical path that a summary lists.
@@ -47,7 +57,7 @@ pub fn plan(name: &str, explained: &ExplainedPlan, names: &Names, listing: Listi
     let simulation = &explained.simulation;
     let shares = explained.shares();
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
-    let mut text = String::new();
+    let (mut text, name) = (String::new(), listing.name(name));
     let (units, sync) = (counted(plan.units(), "unit"), explained.sync.name());
     let _ = match plan.backend() {
         PlanBackend::Persistent => writeln!(text, "{name} on {units}, waits by {sync}"),
@@ -278,4 +288,16 @@ pub fn comparison_value(name: &str, comparison: &Comparison) -> Value {
         "residency_over_prefetch": win(comparison.residency_over_prefetch),
         "all_over_barrier": win(comparison.all_over_barrier)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_leaves_room_in_its_line() {
+        let name = "x".repeat(300);
+        assert_eq!(Listing::Summary { columns: 100 }.name(&name).chars().count(), 100 - BESIDE_NAME);
+        assert_eq!(Listing::Summary { columns: 100 }.name("lstm"), "lstm");
+    }
 }

@@ -25,7 +25,6 @@ pub struct Edge {
 /// Boxes that are drawn together, one after another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Band {
-    /// The boxes.
     pub boxes: Range<usize>,
     /// The copies that they stand for.
     pub times: usize,

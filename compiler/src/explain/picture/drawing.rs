@@ -18,7 +18,7 @@ pub struct Subject<'a> {
     pub title: &'a str,
     /// Whose groups they are.
     pub program: &'a TensorProgram,
-    /// The groups.
+    /// What is drawn as boxes, by its groups' positions.
     pub partition: &'a Partition,
 }
 

@@ -7,7 +7,6 @@ use super::blocks::{Band, Blocks, Edge};
 /// The page of a layout, in pixels.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Page {
-    /// The width.
     pub width: f64,
     /// Lanes on the left, in which edges pass rows.
     pub lanes: usize,
@@ -53,16 +52,12 @@ const TURN: (f64, f64) = (17.0, 9.0);
 /// Horizontal parts of edges are apart by this, of so many edges.
 const APART: (f64, usize) = (3.0, 4);
 
-/// A rectangle with its upper left corner.
+/// A rectangle in pixels; x and y are those of its upper left corner.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rectangle {
-    /// The left side.
     pub x: f64,
-    /// The upper side.
     pub y: f64,
-    /// The width.
     pub width: f64,
-    /// The height.
     pub height: f64,
 }
 

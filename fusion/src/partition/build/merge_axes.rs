@@ -1,5 +1,6 @@
-//! Merges neighbouring axes that every read and write treat as one, so that tiles are boxes of few long axes, and splits axes that a
-//! reduction divides: the channels behind a grouped convolution are groups and channels of one.
+//! Merges neighbouring axes that every read and write treat as one, so that tiles are boxes of few long axes.
+//!
+//! Before that, axes that a reduction divides are split. Channels behind a grouped convolution become groups and channels of one.
 
 use warpweave_graph::arena::{Arena, Id};
 use warpweave_graph::expr::{Atom, Axis, AxisId, AxisKind, Guard, Index, Range, Scalar, TensorExpr, substitute};
